@@ -1,0 +1,416 @@
+/* The data calls: a small-call path without a system call, and the way to the rest. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../real.h"
+#include "config.h"
+#include "file.h"
+#include "policy.h"
+#include "process.h"
+#include "reader.h"
+#include "report.h"
+#include "writer.h"
+
+/* The kernel moves no more than this in one call (MAX_RW_COUNT, read(2)). */
+#define CALL_MOST 0x7ffff000UL
+/* Positions beyond this are the kernel's to judge (s_maxbytes differs by filesystem). */
+#define POS_MOST  (1LL << 43)
+
+static inline bool commit(struct file *f, uint64_t seen, uint32_t n)
+{
+	return __atomic_compare_exchange_n(&f->cur, &seen, seen + n, false, __ATOMIC_RELAXED,
+		__ATOMIC_RELAXED);
+}
+
+/* All of it from the current block: true. */
+static inline bool small_read(struct file *f, void *buf, size_t n)
+{
+	for (;;) {
+		uint64_t cur = __atomic_load_n(&f->cur, __ATOMIC_ACQUIRE);
+		uint32_t at = PLACE(cur);
+
+		if (f->doing != READING || at > f->len || n > f->len - at || !n ||
+			(uintptr_t)buf < f->ok_low || (uintptr_t)buf + n > f->ok_high)
+			return false;
+		memcpy(buf, f->data + at, n);
+		if (commit(f, cur, n))
+			return true;
+	}
+}
+
+/*
+ * All of it into the current block, which does not become full: true. While
+ * the bytes are copied the block is pinned: a signal handler that sends it
+ * off must not give its memory to somebody else.
+ */
+static inline bool small_write(struct file *f, const void *buf, size_t n)
+{
+	for (;;) {
+		uint64_t cur = __atomic_load_n(&f->cur, __ATOMIC_ACQUIRE);
+		uint32_t at = PLACE(cur);
+		unsigned char *data = f->data;
+		bool done;
+
+		if (f->doing != WRITING || at >= f->len || n >= f->len - at || !n ||
+			(uintptr_t)buf < f->ok_low || (uintptr_t)buf + n > f->ok_high)
+			return false;
+		if (config.hold == HOLD_AUTO) {
+			uint64_t now = clock_coarse();
+
+			if (f->slow || now - f->wrote_at > 100000000ULL)
+				return false;
+			f->wrote_at = now;
+		}
+		__atomic_store_n(&f->pinned, data, __ATOMIC_RELEASE);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		memcpy(data + at, buf, n);
+		done = commit(f, cur, n);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		f->pinned = NULL;
+		if (done) {
+			f->grain = n;
+			return true;
+		}
+	}
+}
+
+/* Files that are not tuned, and what a call on a fresh one finds out. */
+static bool is_tuned(struct file *f, size_t n, bool write)
+{
+	if (f->state == FILE_FRESH)
+		policy_classify(f, n, write);
+	return f->state == FILE_TUNED;
+}
+
+static ssize_t or_errno(ssize_t r)
+{
+	return r < 0 ? -errno : r;
+}
+
+/* Around a call that is passed as it is, which may wait for long: the file is not held. */
+static int pause_for(struct file *f)
+{
+	int fd = f->fd;
+
+	file_put(f);
+	return fd;
+}
+
+/* Calls on what is not ours, which may wait: never while bytes are held for long. */
+
+static inline int before_block(int fd, short events)
+{
+	if (!__atomic_load_n(&file_dirty, __ATOMIC_RELAXED))
+		return 0;
+	int e = process_before_block(fd, events);
+	errno = e ? -e : errno;
+	return e;
+}
+
+ssize_t pass_read(int fd, void *buf, size_t n)
+{
+	return before_block(fd, POLLIN) ? -1 : real.read(fd, buf, n);
+}
+
+ssize_t pass_write(int fd, const void *buf, size_t n)
+{
+	return before_block(fd, POLLOUT) ? -1 : real.write(fd, buf, n);
+}
+
+ssize_t pass_readv(int fd, const struct iovec *v, int n)
+{
+	return before_block(fd, POLLIN) ? -1 : real.readv(fd, v, n);
+}
+
+ssize_t pass_writev(int fd, const struct iovec *v, int n)
+{
+	return before_block(fd, POLLOUT) ? -1 : real.writev(fd, v, n);
+}
+
+/* The answer of such a call counts as the program's and the kernel's. */
+static ssize_t passed(struct file *f, struct counts *c, ssize_t r)
+{
+	r = or_errno(r);
+	if (!__libc_single_threaded)
+		lock_take(&f->lock);
+	file_count(c, r);
+	file_counted(f, c, r);
+	return r;
+}
+
+ssize_t file_read(struct file *f, void *buf, size_t n)
+{
+	struct quiet q;
+	ssize_t r;
+
+	if (small_read(f, buf, n)) {
+		file_count(&f->read, n);
+		return n;
+	}
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, n, false);
+	if (tuned) {
+		r = reader_read(f, buf, n < CALL_MOST ? n : CALL_MOST);
+		file_count(&f->read, r);
+	}
+	quiet_end(&q);
+	return tuned ? r : passed(f, &f->read, pass_read(pause_for(f), buf, n));
+}
+
+ssize_t file_write(struct file *f, const void *buf, size_t n)
+{
+	struct quiet q;
+	ssize_t r;
+
+	if (small_write(f, buf, n)) {
+		file_count(&f->write, n);
+		return n;
+	}
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, n, true);
+	if (tuned) {
+		r = writer_write(f, buf, n < CALL_MOST ? n : CALL_MOST);
+		file_count(&f->write, r);
+	}
+	quiet_end(&q);
+	return tuned ? r : passed(f, &f->write, pass_write(pause_for(f), buf, n));
+}
+
+ssize_t file_pread(struct file *f, void *buf, size_t n, off64_t off)
+{
+	struct quiet q;
+	ssize_t r;
+
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, n, false);
+	if (tuned) {
+		r = reader_pread(f, buf, n < CALL_MOST ? n : CALL_MOST, off);
+		file_count(&f->read, r);
+	}
+	quiet_end(&q);
+	return tuned ? r : passed(f, &f->read, real.pread64(pause_for(f), buf, n, off));
+}
+
+ssize_t file_pwrite(struct file *f, const void *buf, size_t n, off64_t off)
+{
+	struct quiet q;
+	ssize_t r;
+
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, n, true);
+	if (tuned) {
+		r = writer_pwrite(f, buf, n, off);
+		file_count(&f->write, r);
+	}
+	quiet_end(&q);
+	return tuned ? r : passed(f, &f->write, real.pwrite64(pause_for(f), buf, n, off));
+}
+
+/* Vectors that the kernel would refuse, or that cannot be looked at, are shown to the kernel. */
+static bool vector_ok(struct file *f, const struct iovec *v, int n)
+{
+	size_t sum = 0;
+
+	if (n <= 0 || n > IOV_MAX || !memory_ok(f, v, n * sizeof(*v), false))
+		return false;
+	for (int i = 0; i < n; i++)
+		if (__builtin_add_overflow(sum, v[i].iov_len, &sum))
+			return false;
+	return sum <= CALL_MOST;
+}
+
+typedef ssize_t vector_call(int fd, const struct iovec *v, int n);
+
+/* A vector as its kernel call, on a settled file; the position is asked for afterwards. */
+static ssize_t vector_through(struct file *f, vector_call *call, const struct iovec *v, int n)
+{
+	struct quiet q;
+	ssize_t r;
+	int e;
+
+	quiet_begin(&q);
+	e = file_settle(f);
+	quiet_end(&q);
+	if (e)
+		return e;
+	r = or_errno(call(f->fd, v, n));
+	if (f->state == FILE_TUNED)
+		file_resync(f);
+	return r;
+}
+
+ssize_t file_readv(struct file *f, const struct iovec *v, int n)
+{
+	struct quiet q;
+	ssize_t sum = 0;
+
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, SIZE_MAX, false);
+	bool ok = tuned && vector_ok(f, v, n);
+	quiet_end(&q);
+	if (!tuned)
+		return passed(f, &f->read, pass_readv(pause_for(f), v, n));
+	if (!ok)
+		return vector_through(f, real.readv, v, n);
+	f->read.calls++;
+	for (int i = 0; i < n; i++) {
+		ssize_t r = v[i].iov_len ? file_read(f, v[i].iov_base, v[i].iov_len) : 0;
+
+		f->read.calls -= v[i].iov_len != 0;
+		if (r < 0)
+			return sum ? sum : r;
+		sum += r;
+		if ((size_t)r < v[i].iov_len)
+			break;
+	}
+	return sum;
+}
+
+ssize_t file_writev(struct file *f, const struct iovec *v, int n)
+{
+	struct quiet q;
+	ssize_t sum = 0;
+
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, SIZE_MAX, true);
+	bool ok = tuned && vector_ok(f, v, n);
+	/* Nothing of it is taken before all of it can be read. */
+	for (int i = 0; ok && i < n; i++)
+		ok = !v[i].iov_len || memory_ok(f, v[i].iov_base, v[i].iov_len, false);
+	quiet_end(&q);
+	if (!tuned)
+		return passed(f, &f->write, pass_writev(pause_for(f), v, n));
+	if (!ok)
+		return vector_through(f, real.writev, v, n);
+	f->write.calls++;
+	for (int i = 0; i < n; i++) {
+		ssize_t r = v[i].iov_len ? file_write(f, v[i].iov_base, v[i].iov_len) : 0;
+
+		f->write.calls -= v[i].iov_len != 0;
+		if (r < 0)
+			return sum ? sum : r;
+		sum += r;
+		if ((size_t)r < v[i].iov_len)
+			break;
+	}
+	return sum;
+}
+
+/* With flags, or at an offset: the kernel's own call, behind what is pending. */
+static int vector_begin(struct file *f, bool write)
+{
+	struct quiet q;
+	int e = 0;
+
+	quiet_begin(&q);
+	if (is_tuned(f, SIZE_MAX, write))
+		e = file_settle(f);
+	quiet_end(&q);
+	return e;
+}
+
+ssize_t file_preadv(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
+{
+	int e;
+	ssize_t r;
+
+	if (off == -1 && !flags)
+		return file_readv(f, v, n);
+	e = vector_begin(f, false);
+	if (e)
+		return e;
+	int fd = pause_for(f);
+	r = flags ? next(preadv64v2)(fd, v, n, off, flags) : next(preadv64)(fd, v, n, off);
+	r = passed(f, &f->read, r);
+	if (f->state == FILE_TUNED && off == -1)
+		file_resync(f);
+	return r;
+}
+
+ssize_t file_pwritev(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
+{
+	int e;
+	ssize_t r;
+
+	if (off == -1 && !flags)
+		return file_writev(f, v, n);
+	e = vector_begin(f, true);
+	if (e)
+		return e;
+	int fd = pause_for(f);
+	r = flags ? next(pwritev64v2)(fd, v, n, off, flags) : next(pwritev64)(fd, v, n, off);
+	r = passed(f, &f->write, r);
+	if (f->state == FILE_TUNED) {
+		if (off == -1)
+			file_resync(f);
+		f->size = reader_size(f);
+	}
+	return r;
+}
+
+/* A seek that only moves the program's position. */
+static off64_t seek_within(struct file *f, off64_t pos)
+{
+	off64_t old = file_pos(f);
+
+	if (pos == old)
+		return pos;
+	if (f->doing == WRITING || f->dirty) {
+		int e = writer_drain(f);
+
+		if (e)
+			return e;
+	}
+	if (f->doing == READING && pos > old && pos - f->base <= (off64_t)f->len) {
+		f->cur = ((f->cur >> 32) + 1) << 32 | (uint32_t)(pos - f->base);
+		return pos;
+	}
+	reader_drop(f);
+	file_set_pos(f, pos);
+	f->ramp = config.min;
+	if (++f->jumps > 16 && f->read.transfers > 16)
+		file_release(f, REASON_RANDOM);
+	return pos;
+}
+
+static off64_t seek(struct file *f, off64_t off, int whence)
+{
+	off64_t pos = off;
+	int e;
+
+	if (whence == SEEK_CUR && __builtin_add_overflow(file_pos(f), off, &pos))
+		pos = -1;
+	if ((whence == SEEK_SET || whence == SEEK_CUR) && f->kind != KIND_MEMORY && pos >= 0 &&
+		pos <= (f->kind == KIND_BLOCK ? f->size : POS_MOST))
+		return seek_within(f, pos);
+	e = file_settle(f);
+	if (e)
+		return e;
+	pos = real.lseek64(f->fd, off, whence);
+	if (pos < 0)
+		return -errno;
+	file_resync(f);
+	return pos;
+}
+
+off64_t file_seek(struct file *f, off64_t off, int whence)
+{
+	struct quiet q;
+	off64_t pos;
+
+	if (f->state != FILE_TUNED) {
+		f->moved = true;
+		return or_errno(real.lseek64(f->fd, off, whence));
+	}
+	if (!off && whence == SEEK_CUR && f->kind != KIND_MEMORY)
+		return file_pos(f);
+	quiet_begin(&q);
+	pos = seek(f, off, whence);
+	if (f->state != FILE_TUNED && pos >= 0)
+		real.lseek64(f->fd, pos, SEEK_SET);
+	quiet_end(&q);
+	return pos;
+}

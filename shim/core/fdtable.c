@@ -1,0 +1,353 @@
+/*
+ * The descriptor table: two levels, leaves made when needed, nothing sized by
+ * RLIMIT_NOFILE. It lives in memory that a child sees as zeros
+ * (MADV_WIPEONFORK, Linux 4.14), so that a child of whatever kind (fork,
+ * raw clone) finds no descriptor to be ours: it shares the descriptions with
+ * its parent, which has put everything into the kernel before.
+ *
+ * Slots change by atomic exchange: whoever gets a file out of a slot does
+ * what is left to do. Files are never unmapped and never lose their change
+ * count, so a late look at one that has been reused is harmless.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "../sys.h"
+#include "config.h"
+#include "file.h"
+#include "report.h"
+
+#define LEAF   512
+#define ROOT   32768 /* up to 16 Mi descriptors; higher numbers are not tuned */
+#define SLAB   32
+#define SLABS  8192
+
+struct leaf {
+	struct file *slot[LEAF];
+};
+
+struct table {
+	struct leaf *leaf[ROOT];
+	struct file *slab[SLABS];
+	uint64_t unused; /* list of free files: tag << 32 | index + 1 */
+	uint32_t made;   /* files ever made */
+	int closed;      /* not 0: descriptors are not taken up, a fork is on its way */
+	bool live;       /* false in a child */
+};
+
+static struct table *table;
+
+/* Links of the list of free files: file i is followed by link[i] - 1. In the slab's tail. */
+struct slab {
+	struct file file[SLAB];
+	uint32_t link[SLAB];
+};
+
+static void *map_wiped(size_t size)
+{
+	long p = sys(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (sys_failed(p))
+		return NULL;
+	sys(SYS_madvise, p, size, MADV_WIPEONFORK);
+	return (void *)p;
+}
+
+/* Makes *slot point to zeroed memory of this size, once. */
+static void *grow(void **slot, size_t size)
+{
+	void *seen = __atomic_load_n(slot, __ATOMIC_ACQUIRE), *fresh;
+
+	if (seen)
+		return seen;
+	fresh = map_wiped((size + PAGE - 1) & ~(size_t)(PAGE - 1));
+	if (!fresh)
+		return NULL;
+	if (__atomic_compare_exchange_n(slot, &seen, fresh, false, __ATOMIC_ACQ_REL,
+		    __ATOMIC_ACQUIRE))
+		return fresh;
+	sys(SYS_munmap, fresh, (size + PAGE - 1) & ~(size_t)(PAGE - 1));
+	return seen;
+}
+
+static struct file **slot_of(int fd)
+{
+	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+
+	if (!t || (unsigned)fd >= LEAF * ROOT)
+		return NULL;
+	struct leaf *l = __atomic_load_n(&t->leaf[fd / LEAF], __ATOMIC_ACQUIRE);
+	return l ? &l->slot[fd % LEAF] : NULL;
+}
+
+struct file *fdtable_peek(int fd)
+{
+	struct file **s = slot_of(fd);
+
+	return s ? __atomic_load_n(s, __ATOMIC_ACQUIRE) : NULL;
+}
+
+struct file *file_get(int fd)
+{
+	for (;;) {
+		struct file *f = fdtable_peek(fd);
+
+		if (!f || file_off || (f->state == FILE_PASSED && !report_on))
+			return NULL;
+		if (!__libc_single_threaded) {
+			lock_take(&f->lock);
+			if (fdtable_peek(fd) != f) {
+				lock_drop(&f->lock);
+				continue;
+			}
+		}
+		f->fd = fd;
+		return f;
+	}
+}
+
+void file_put(struct file *f)
+{
+	if (f->lock.owner)
+		lock_drop(&f->lock);
+}
+
+static struct file *file_at(struct table *t, uint32_t i)
+{
+	struct slab *s = (void *)__atomic_load_n(&t->slab[i / SLAB], __ATOMIC_ACQUIRE);
+
+	return s ? &s->file[i % SLAB] : NULL;
+}
+
+static uint32_t *link_at(struct table *t, uint32_t i)
+{
+	return &((struct slab *)(void *)t->slab[i / SLAB])->link[i % SLAB];
+}
+
+static struct file *file_alloc(struct table *t, uint32_t *index)
+{
+	uint64_t head = __atomic_load_n(&t->unused, __ATOMIC_ACQUIRE), next;
+
+	while ((uint32_t)head) {
+		uint32_t i = (uint32_t)head - 1;
+
+		next = ((head >> 32) + 1) << 32 | __atomic_load_n(link_at(t, i), __ATOMIC_RELAXED);
+		if (__atomic_compare_exchange_n(&t->unused, &head, next, false, __ATOMIC_ACQ_REL,
+			    __ATOMIC_ACQUIRE)) {
+			*index = i;
+			return file_at(t, i);
+		}
+	}
+	uint32_t i = __atomic_load_n(&t->made, __ATOMIC_RELAXED);
+	do {
+		if (i >= SLAB * SLABS || !grow((void **)&t->slab[i / SLAB], sizeof(struct slab)))
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&t->made, &i, i + 1, false, __ATOMIC_ACQ_REL,
+		__ATOMIC_RELAXED));
+	*index = i;
+	return file_at(t, i);
+}
+
+static void file_free(struct table *t, struct file *f)
+{
+	uint64_t head = __atomic_load_n(&t->unused, __ATOMIC_ACQUIRE), next;
+	uint32_t i = f->index;
+
+	do {
+		__atomic_store_n(link_at(t, i), (uint32_t)head, __ATOMIC_RELAXED);
+		next = ((head >> 32) + 1) << 32 | (i + 1);
+	} while (!__atomic_compare_exchange_n(&t->unused, &head, next, false, __ATOMIC_ACQ_REL,
+		__ATOMIC_ACQUIRE));
+}
+
+static struct table *table_get(void)
+{
+	static bool known;
+	struct table *t = grow((void **)&table, sizeof(struct table));
+
+	if (t && !t->live) {
+		/* Made before, and empty: this is a child, and what the parent had is not here. */
+		if (known)
+			fdtable_forget();
+		known = t->live = true;
+	}
+	return t;
+}
+
+void fdtable_pause(int by)
+{
+	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+
+	/* In a child the count has gone back to 0 with the rest. */
+	if (t && t->live)
+		__atomic_add_fetch(&t->closed, by, __ATOMIC_ACQ_REL);
+}
+
+static struct file **slot_make(int fd)
+{
+	struct table *t = table_get();
+
+	if (!t || (unsigned)fd >= LEAF * ROOT)
+		return NULL;
+	struct leaf *l = grow((void **)&t->leaf[fd / LEAF], sizeof(struct leaf));
+	return l ? &l->slot[fd % LEAF] : NULL;
+}
+
+/* Forgets what a slot held: its descriptor was closed where the shim could not see it. */
+static void drop(struct file *f)
+{
+	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	file_finish(f);
+	f->state = FILE_FREE;
+	file_free(table, f);
+}
+
+static void slot_set(int fd, struct file *f)
+{
+	struct file **s = slot_make(fd);
+
+	if (s)
+		drop(__atomic_exchange_n(s, f, __ATOMIC_ACQ_REL));
+	else
+		drop(f);
+}
+
+void fdtable_reset(int fd)
+{
+	struct file **s = slot_of(fd);
+
+	if (s && *s)
+		drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL));
+}
+
+static enum reason reason_of(int flags)
+{
+	if (flags & O_APPEND)
+		return REASON_APPEND;
+	if (flags & (O_DIRECT | O_DSYNC))
+		return REASON_SYNC;
+	return REASON_NONE;
+}
+
+void fdtable_open(int fd, int flags, const char *path)
+{
+	uint32_t index;
+
+	if (fd < 0)
+		return;
+	if (!config.on || file_off || flags & O_PATH ||
+		(flags & O_DIRECTORY && (flags & O_TMPFILE) != O_TMPFILE)) {
+		fdtable_reset(fd);
+		return;
+	}
+	struct table *t = table_get();
+	if (t && __atomic_load_n(&t->closed, __ATOMIC_ACQUIRE))
+		t = NULL;
+	struct file *f = t ? file_alloc(t, &index) : NULL;
+	if (!f) {
+		fdtable_reset(fd);
+		return;
+	}
+	file_init(f, fd, flags);
+	f->index = index;
+	f->reason = reason_of(flags);
+	f->state = f->reason ? FILE_PASSED : FILE_FRESH;
+	f->path = report_path(path);
+	slot_set(fd, f);
+}
+
+void fdtable_dup(int old, int new)
+{
+	if (new < 0 || old == new)
+		return;
+	struct file *f = fdtable_peek(old);
+	if (!f) {
+		fdtable_reset(new);
+		return;
+	}
+	__atomic_add_fetch(&f->refs, 1, __ATOMIC_ACQ_REL);
+	slot_set(new, f);
+}
+
+/* Another descriptor of the file than fd, or -1. */
+static int other_fd(const struct file *f, int fd)
+{
+	for (int i = fdtable_next(-1); i >= 0; i = fdtable_next(i))
+		if (i != fd && fdtable_peek(i) == f)
+			return i;
+	return -1;
+}
+
+int fdtable_close(int fd)
+{
+	struct file **s = slot_of(fd), *f;
+	int ret = 0;
+
+	if (!s || !*s)
+		return 0;
+	f = fdtable_peek(fd);
+	if (f && (f->state == FILE_TUNED || f->state == FILE_OBSERVED)) {
+		struct quiet q;
+
+		quiet_begin(&q);
+		lock_take(&f->lock);
+		if (fdtable_peek(fd) == f) {
+			bool last = __atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) == 1;
+
+			ret = last ? file_close(f) : file_settle(f);
+			if (!last && f->fd == fd)
+				f->fd = other_fd(f, fd);
+		}
+		lock_drop(&f->lock);
+		quiet_end(&q);
+	}
+	drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL));
+	return ret;
+}
+
+int fdtable_next(int fd)
+{
+	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = fd + 1; t && i < LEAF * ROOT;) {
+		struct leaf *l = __atomic_load_n(&t->leaf[i / LEAF], __ATOMIC_ACQUIRE);
+
+		if (!l)
+			i = (i / LEAF + 1) * LEAF;
+		else if (l->slot[i % LEAF])
+			return i;
+		else
+			i++;
+	}
+	return -1;
+}
+
+bool fdtable_nth(uint32_t i, struct file **f)
+{
+	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+
+	if (!t || !t->live || i >= __atomic_load_n(&t->made, __ATOMIC_ACQUIRE))
+		return false;
+	*f = file_at(t, i);
+	return true;
+}
+
+void fdtable_each(void (*f)(struct file *, void *), void *arg)
+{
+	struct file *at;
+	struct quiet q;
+
+	if (!fdtable_nth(0, &at))
+		return;
+	quiet_begin(&q);
+	for (uint32_t i = 0; fdtable_nth(i, &at); i++) {
+		if (!at || at->state == FILE_FREE)
+			continue;
+		lock_take(&at->lock);
+		if (at->state != FILE_FREE && at->refs > 0)
+			f(at, arg);
+		lock_drop(&at->lock);
+	}
+	quiet_end(&q);
+}

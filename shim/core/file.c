@@ -1,0 +1,496 @@
+/* Life of a file: drain, settle, release. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "../engine/pool.h"
+#include "../real.h"
+#include "../sys.h"
+#include "config.h"
+#include "file.h"
+#include "reader.h"
+#include "report.h"
+#include "writer.h"
+
+int file_dirty;
+bool file_off;
+
+/* All signals but those that a faulting instruction raises. */
+#define BLOCKED                                                                                    \
+	(~(1UL << (SIGSEGV - 1) | 1UL << (SIGBUS - 1) | 1UL << (SIGFPE - 1) | 1UL << (SIGILL - 1) |  \
+		1UL << (SIGTRAP - 1) | 1UL << (SIGSYS - 1)))
+
+void quiet_begin(struct quiet *q)
+{
+	uint64_t blocked = BLOCKED;
+
+	q->error = errno;
+	q->cancel = -1;
+	sys(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &q->mask, sizeof(q->mask));
+	if (!__libc_single_threaded)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
+}
+
+void quiet_end(const struct quiet *q)
+{
+	if (q->cancel >= 0)
+		pthread_setcancelstate(q->cancel, NULL);
+	sys(SYS_rt_sigprocmask, SIG_SETMASK, &q->mask, 0, sizeof(q->mask));
+	errno = q->error;
+}
+
+uint64_t clock_coarse(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+void file_init(struct file *f, int fd, int flags)
+{
+	struct lock lock = f->lock;
+	struct block *ahead = f->ahead;
+	uint64_t cur = f->cur;
+
+	memset(f, 0, sizeof(*f));
+	f->lock = lock;
+	f->ahead = ahead;
+	f->cur = ((cur >> 32) + 1) << 32;
+	f->refs = 1;
+	f->fd = fd;
+	f->flags = flags;
+	f->fl = -1;
+	f->kernel = -1;
+	f->align = PAGE;
+}
+
+struct block *file_ring(void)
+{
+	size_t size = (DEPTH_MAX * sizeof(struct block) + PAGE - 1) & ~(size_t)(PAGE - 1);
+	long p = sys(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return sys_failed(p) ? NULL : (struct block *)p;
+}
+
+void file_set_pos(struct file *f, off64_t pos)
+{
+	f->doing = IDLE;
+	f->len = 0;
+	f->base = pos;
+	f->cur = ((f->cur >> 32) + 1) << 32;
+}
+
+const char *file_reason(const struct file *f)
+{
+	static const char *const names[] = {
+#define R(name, text) [REASON_##name] = text,
+		REASONS(R)
+#undef R
+	};
+
+	return names[f->reason];
+}
+
+void file_counted(struct file *f, struct counts *c, ssize_t moved)
+{
+	if (moved < 0)
+		return;
+	c->transfers++;
+	c->moved += moved;
+	c->direct += f->direct_set;
+	if ((uint64_t)moved > c->largest)
+		c->largest = moved;
+	if (moved && (!c->smallest || (uint64_t)moved < c->smallest))
+		c->smallest = moved;
+}
+
+void file_count(struct counts *c, ssize_t bytes)
+{
+	c->calls++;
+	if (bytes > 0)
+		c->bytes += bytes;
+}
+
+void file_mark_dirty(struct file *f, bool dirty)
+{
+	if (f->dirty == dirty)
+		return;
+	f->dirty = dirty;
+	__atomic_add_fetch(&file_dirty, dirty ? 1 : -1, __ATOMIC_ACQ_REL);
+}
+
+int file_set_direct(struct file *f, bool on)
+{
+	if (f->direct_set == on)
+		return 0;
+	if (f->fl < 0) {
+		f->fl = real.fcntl64(f->fd, F_GETFL);
+		if (f->fl < 0)
+			return -errno;
+		f->fl &= ~O_DIRECT;
+	}
+	if (real.fcntl64(f->fd, F_SETFL, on ? f->fl | O_DIRECT : f->fl) < 0)
+		return -errno;
+	f->direct_set = on;
+	if (on && f->reason == REASON_SMALL)
+		f->reason = REASON_NONE;
+	return 0;
+}
+
+void file_offset(struct file *f)
+{
+	off64_t pos = file_pos(f);
+
+	if (f->kind != KIND_MEMORY && f->kernel != pos)
+		f->kernel = real.lseek64(f->fd, pos, SEEK_SET);
+}
+
+void file_resync(struct file *f)
+{
+	f->kernel = real.lseek64(f->fd, 0, SEEK_CUR);
+	file_set_pos(f, f->kernel < 0 ? 0 : f->kernel);
+}
+
+int file_drain(struct file *f)
+{
+	return f->state == FILE_TUNED ? writer_drain(f) : 0;
+}
+
+int file_settle(struct file *f)
+{
+	int ret;
+
+	if (f->state != FILE_TUNED)
+		return 0;
+	ret = writer_drain(f);
+	reader_drop(f);
+	if (ret)
+		return ret;
+	ret = file_set_direct(f, false);
+	file_offset(f);
+	return ret;
+}
+
+int file_release(struct file *f, enum reason reason)
+{
+	int ret = 0;
+
+	if (f->state == FILE_TUNED)
+		ret = file_settle(f);
+	if (ret)
+		f->wanted = reason;
+	else if (f->state != FILE_PASSED) {
+		f->state = FILE_PASSED;
+		f->reason = reason;
+	}
+	return ret;
+}
+
+int file_close(struct file *f)
+{
+	int ret = file_drain(f);
+
+	if (ret)
+		writer_discard(f);
+	if (!ret && f->late)
+		ret = f->late;
+	reader_drop(f);
+	return ret;
+}
+
+void file_finish(struct file *f)
+{
+	struct quiet q;
+
+	if (f->state == FILE_TUNED) {
+		quiet_begin(&q);
+		writer_discard(f);
+		reader_drop(f);
+		quiet_end(&q);
+	}
+	report_add(f);
+}
+
+typedef int operation(struct file *f, enum reason reason);
+
+static int drain_for(struct file *f, enum reason reason)
+{
+	(void)reason;
+	return file_drain(f);
+}
+
+static int settle_for(struct file *f, enum reason reason)
+{
+	(void)reason;
+	return file_settle(f);
+}
+
+/* One file by descriptor, with the rest out of the way. */
+static int by_fd(int fd, operation *op, enum reason reason)
+{
+	struct file *f = file_get(fd);
+	struct quiet q;
+	int ret;
+
+	if (!f)
+		return 0;
+	quiet_begin(&q);
+	ret = op(f, reason);
+	file_put(f);
+	quiet_end(&q);
+	return ret;
+}
+
+int file_drain_fd(int fd)
+{
+	return by_fd(fd, drain_for, REASON_NONE);
+}
+
+int file_settle_fd(int fd)
+{
+	return by_fd(fd, settle_for, REASON_NONE);
+}
+
+int file_release_fd(int fd, enum reason reason)
+{
+	return by_fd(fd, file_release, reason);
+}
+
+struct all {
+	operation *op;
+	enum reason reason;
+};
+
+static void one_of_all(struct file *f, void *arg)
+{
+	const struct all *all = arg;
+
+	all->op(f, all->reason);
+}
+
+void file_drain_all(void)
+{
+	struct all all = {drain_for, REASON_NONE};
+
+	if (__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE))
+		fdtable_each(one_of_all, &all);
+}
+
+void file_settle_all(void)
+{
+	struct all all = {settle_for, REASON_NONE};
+
+	fdtable_each(one_of_all, &all);
+}
+
+void file_release_all(enum reason reason)
+{
+	struct all all = {file_release, reason};
+
+	fdtable_each(one_of_all, &all);
+}
+
+static int lend(struct file *f, enum reason reason)
+{
+	(void)reason;
+	f->moved = true;
+	return file_settle(f);
+}
+
+static int take_back(struct file *f, enum reason reason)
+{
+	(void)reason;
+	if (f->state == FILE_TUNED)
+		file_resync(f);
+	return 0;
+}
+
+static int flush_for(struct file *f, enum reason reason)
+{
+	int e = file_drain(f);
+
+	(void)reason;
+	if (!e && f->late) {
+		e = f->late;
+		f->late = 0;
+	}
+	return e;
+}
+
+static int resized(struct file *f, enum reason reason)
+{
+	(void)reason;
+	if (f->state == FILE_TUNED) {
+		reader_drop(f);
+		f->size = reader_size(f);
+		writer_truncated(f);
+	}
+	return 0;
+}
+
+int file_flush_fd(int fd)
+{
+	return by_fd(fd, flush_for, REASON_NONE);
+}
+
+void file_resized_fd(int fd)
+{
+	by_fd(fd, resized, REASON_NONE);
+}
+
+int file_lend_fd(int fd)
+{
+	return by_fd(fd, lend, REASON_NONE);
+}
+
+void file_take_back_fd(int fd)
+{
+	by_fd(fd, take_back, REASON_NONE);
+}
+
+struct inode {
+	uint64_t dev, ino;
+};
+
+/*
+ * Inodes that this process has mapped: a mapping outlives its descriptor, and
+ * must go on seeing writes and being seen by reads. Never shortened; when it
+ * is full every further file counts as mapped.
+ */
+#define MAPPED_MOST 256
+static struct inode mapped[MAPPED_MOST];
+static unsigned mapped_count;
+
+bool file_was_mapped(const struct file *f)
+{
+	unsigned n = __atomic_load_n(&mapped_count, __ATOMIC_ACQUIRE);
+
+	if (n >= MAPPED_MOST)
+		return true;
+	for (unsigned i = 0; i < n; i++)
+		if (mapped[i].ino == f->ino && mapped[i].dev == f->dev)
+			return true;
+	return false;
+}
+
+struct release_inode {
+	struct inode inode;
+	enum reason reason;
+};
+
+static void identify(struct file *f)
+{
+	struct stat64 st;
+
+	if (!f->ino && !sys_failed(sys(SYS_fstat, f->fd, &st))) {
+		f->dev = st.st_dev;
+		f->ino = st.st_ino;
+	}
+}
+
+static void release_one(struct file *f, void *arg)
+{
+	const struct release_inode *r = arg;
+
+	identify(f);
+	if (f->dev == r->inode.dev && f->ino == r->inode.ino)
+		file_release(f, r->reason);
+}
+
+void file_release_inode(int fd, enum reason reason)
+{
+	struct release_inode r = {.reason = reason};
+	struct stat64 st;
+
+	if (!config.on || file_off || sys_failed(sys(SYS_fstat, fd, &st)) ||
+		!(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
+		return;
+	r.inode = (struct inode){st.st_dev, st.st_ino};
+	fdtable_each(release_one, &r);
+	if (reason != REASON_MAPPED)
+		return;
+	struct file same = {.dev = r.inode.dev, .ino = r.inode.ino};
+	if (file_was_mapped(&same))
+		return;
+	unsigned n = __atomic_fetch_add(&mapped_count, 1, __ATOMIC_ACQ_REL);
+	if (n < MAPPED_MOST)
+		mapped[n] = r.inode;
+}
+
+static void settle_inode(struct file *f, void *arg)
+{
+	const struct inode *i = arg;
+
+	identify(f);
+	if (f->dev == i->dev && f->ino == i->ino)
+		file_settle(f);
+}
+
+void file_settle_path(const char *path)
+{
+	struct stat64 st;
+	struct file *f;
+
+	if (!fdtable_nth(0, &f) || sys_failed(sys(SYS_newfstatat, AT_FDCWD, path, &st, 0)))
+		return;
+	struct inode i = {st.st_dev, st.st_ino};
+	fdtable_each(settle_inode, &i);
+}
+
+static void release_stream_twin(struct file *f, void *arg)
+{
+	const struct file *stream = arg;
+
+	if (f == stream || f->state != FILE_TUNED)
+		return;
+	if (f->dev == stream->dev && f->ino == stream->ino &&
+		((f->flags | stream->flags) & O_ACCMODE) != O_RDONLY)
+		file_release(f, REASON_SHARED_INODE);
+}
+
+void file_stream_fd(int fd)
+{
+	struct file *f = fdtable_peek(fd);
+
+	if (!f)
+		return;
+	identify(f);
+	fdtable_each(release_stream_twin, f);
+}
+
+static void drain_inode(struct file *f, void *arg)
+{
+	const struct inode *i = arg;
+
+	if (f->dirty && f->dev == i->dev && f->ino == i->ino)
+		file_drain(f);
+}
+
+void file_drain_path(int dir, const char *path, int flags)
+{
+	struct stat64 st;
+	int error = errno;
+
+	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE))
+		return;
+	if (!sys_failed(sys(SYS_newfstatat, dir, path, &st, flags))) {
+		struct inode i = {st.st_dev, st.st_ino};
+
+		fdtable_each(drain_inode, &i);
+	}
+	errno = error;
+}
+
+void fdtable_forget(void)
+{
+	file_dirty = 0;
+	lock_forget_self();
+	pool_forget();
+	engine_forget();
+	report_forget();
+}

@@ -1,0 +1,79 @@
+/*
+ * The kernel answers EFAULT for memory that is not there; a copy in user
+ * space would die. So memory that a file's calls have not used before is shown
+ * to the kernel first, and remembered a page at a time.
+ */
+#include <errno.h>
+#include <linux/mman.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "../sys.h"
+#include "file.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22 /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* rt_sigprocmask(2) reads its set before it looks at how: EFAULT or EINVAL, and no effect. */
+static bool readable(uintptr_t p)
+{
+	return sys(SYS_rt_sigprocmask, ~0, p, 0, 8) != -EFAULT;
+}
+
+/* MADV_POPULATE_*: says EINVAL for a lack of permission, and where the kernel has it not. */
+static bool populate_known(void)
+{
+	static int known; /* 0 not asked, 1 yes, -1 no */
+	char here;
+
+	if (!known) {
+		uintptr_t page = (uintptr_t)&here & ~(uintptr_t)(PAGE - 1);
+
+		known = sys_failed(sys(SYS_madvise, page, PAGE, MADV_POPULATE_READ)) ? -1 : 1;
+	}
+	return known > 0;
+}
+
+bool memory_ok(struct file *f, const void *p, size_t n, bool write)
+{
+	uintptr_t low = (uintptr_t)p & ~(uintptr_t)(PAGE - 1);
+	uintptr_t high;
+	long r;
+
+	if (__builtin_add_overflow((uintptr_t)p, n + PAGE - 1, &high))
+		return false;
+	high &= ~(uintptr_t)(PAGE - 1);
+	if (f->ok_doing != (write ? READING : WRITING)) {
+		f->ok_low = f->ok_high = 0;
+		f->ok_doing = write ? READING : WRITING;
+	}
+	if (low >= f->ok_low && high <= f->ok_high)
+		return true;
+	if (populate_known()) {
+		r = sys(SYS_madvise, low, high - low,
+			write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		if (sys_failed(r))
+			return false;
+	} else {
+		/* Whether memory can be written is not to be seen on such a kernel. */
+		for (uintptr_t at = low; at < high; at += PAGE)
+			if (!readable(at))
+				return false;
+	}
+	if (low <= f->ok_high && high >= f->ok_low && f->ok_high) {
+		low = low < f->ok_low ? low : f->ok_low;
+		high = high > f->ok_high ? high : f->ok_high;
+	}
+	f->ok_low = low;
+	f->ok_high = high;
+	return true;
+}
+
+bool memory_ok_now(const void *p, size_t n)
+{
+	struct file none = {0};
+
+	return memory_ok(&none, p, n, false);
+}

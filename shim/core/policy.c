@@ -1,0 +1,429 @@
+#include <errno.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "../engine/pool.h"
+#include "../real.h"
+#include "../sys.h"
+#include "config.h"
+#include "policy.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+#ifndef BCACHEFS_SUPER_MAGIC
+#define BCACHEFS_SUPER_MAGIC 0xca451a4e
+#endif
+
+/*
+ * statx as the kernel has it: libc's structure ends before the fields on
+ * direct I/O (Linux 6.1, STATX_DIOALIGN). statx(2).
+ */
+#define DIOALIGN 0x2000u
+struct kernel_statx {
+	uint32_t mask, blksize;
+	uint64_t attributes;
+	uint32_t nlink, uid, gid;
+	uint16_t mode, pad;
+	uint64_t ino, size, blocks, attributes_mask;
+	uint64_t times[8];
+	uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
+	uint64_t mnt_id;
+	uint32_t dio_mem_align, dio_offset_align;
+	uint64_t spare[12];
+};
+_Static_assert(sizeof(struct kernel_statx) == 256, "statx(2)");
+_Static_assert(__builtin_offsetof(struct kernel_statx, dio_offset_align) == 156, "statx(2)");
+
+/* What a filesystem is good for. */
+enum fs {
+	FS_NONE,   /* not a disk's: left alone */
+	FS_CACHED, /* in memory: worth larger transfers in buffered mode only */
+	FS_ASK,    /* direct if statx says so (overlay: as its layers) */
+	FS_DIRECT, /* direct, unless statx says that it is not meant */
+	FS_BTRFS,  /* direct reads; writes of checksummed data are buffered in disguise */
+};
+
+static enum fs fs_of(long magic)
+{
+	switch (magic) {
+	case EXT4_SUPER_MAGIC: /* ext2 and ext3 too */
+	case XFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+		return FS_DIRECT;
+	case BTRFS_SUPER_MAGIC:
+		return FS_BTRFS;
+	case OVERLAYFS_SUPER_MAGIC:
+	case BCACHEFS_SUPER_MAGIC:
+		return FS_ASK;
+	case TMPFS_MAGIC:
+	case RAMFS_MAGIC:
+		return FS_CACHED;
+	default:
+		return FS_NONE;
+	}
+}
+
+/* Filesystems seen last; races only cost another fstatfs. */
+static struct {
+	uint64_t dev;
+	uint8_t fs, known;
+} seen[8];
+
+static enum fs fs_of_file(const struct file *f)
+{
+	unsigned i = f->dev % 8;
+	struct statfs64 sfs;
+
+	if (seen[i].known && seen[i].dev == f->dev)
+		return seen[i].fs;
+	if (sys_failed(sys(SYS_fstatfs, f->fd, &sfs)))
+		return FS_NONE;
+	seen[i].known = 0;
+	seen[i].dev = f->dev;
+	seen[i].fs = fs_of(sfs.f_type);
+	seen[i].known = 1;
+	return seen[i].fs;
+}
+
+/* FICLONERANGE answers for the rest: xfs may be made without. */
+bool policy_shares(const struct file *f)
+{
+	struct statfs64 sfs;
+
+	return !sys_failed(sys(SYS_fstatfs, f->fd, &sfs)) &&
+	       (sfs.f_type == BTRFS_SUPER_MAGIC || sfs.f_type == XFS_SUPER_MAGIC ||
+		       sfs.f_type == BCACHEFS_SUPER_MAGIC || sfs.f_type == OVERLAYFS_SUPER_MAGIC);
+}
+
+/* --- space --- */
+
+/* Free bytes of the filesystem asked last, less what this process wrote since. */
+static struct {
+	uint64_t dev;
+	int64_t free;
+	uint64_t at; /* coarse clock, ns */
+} space;
+
+#define SPACE_AGE    100000000ULL      /* ns that an answer is used */
+#define SPACE_ENOUGH (1LL << 30)       /* above this it need not be exact */
+
+bool policy_space(struct file *f)
+{
+	int64_t need = (int64_t)pool_used() + 2 * (int64_t)config.write_block;
+	uint64_t now;
+	struct statfs64 sfs;
+
+	if (f->kind != KIND_REGULAR)
+		return true;
+	now = clock_coarse();
+	if (space.dev == f->dev && now - space.at < SPACE_AGE && space.free > SPACE_ENOUGH)
+		return true;
+	if (sys_failed(sys(SYS_fstatfs, f->fd, &sfs)))
+		return false;
+	space.free = (int64_t)sfs.f_bavail * sfs.f_bsize;
+	space.dev = f->dev;
+	space.at = now;
+	return space.free > need;
+}
+
+/* --- limits --- */
+
+static bool limited;
+
+void policy_limits(void)
+{
+	struct rlimit64 r;
+
+	limited = !sys_failed(sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &r)) &&
+		  r.rlim_cur != RLIM64_INFINITY;
+}
+
+/* --- block devices --- */
+
+/*
+ * Is this device mounted or the part of something (md, dm, loop)? Direct
+ * reads would miss what its filesystem has in memory. Yes when it cannot be
+ * seen.
+ */
+static bool in_use(uint64_t rdev)
+{
+	char text[4096], want[32];
+	int n = snprintf(want, sizeof(want), " %u:%u ", major(rdev), minor(rdev));
+	size_t kept = 0;
+	bool found = false;
+
+	int fd = sys(SYS_openat, AT_FDCWD, "/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	for (;;) {
+		ssize_t r = sys(SYS_read, fd, text + kept, sizeof(text) - 1 - kept);
+
+		if (r <= 0)
+			break;
+		kept += r;
+		text[kept] = 0;
+		found |= strstr(text, want) != NULL;
+		size_t tail = kept < (size_t)n ? kept : (size_t)n;
+		memmove(text, text + kept - tail, tail);
+		kept = tail;
+	}
+	sys(SYS_close, fd);
+	if (found)
+		return true;
+	snprintf(text, sizeof(text), "/sys/dev/block/%u:%u/holders", major(rdev), minor(rdev));
+	fd = sys(SYS_openat, AT_FDCWD, text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	char entries[1024] __attribute__((aligned(8)));
+	ssize_t r = sys(SYS_getdents64, fd, entries, sizeof(entries));
+	sys(SYS_close, fd);
+	/* "." and ".." take 24 bytes each */
+	return r > 48;
+}
+
+static enum reason classify_device(struct file *f, uint64_t rdev, bool write)
+{
+	int sector = 0;
+	uint64_t size = 0;
+
+	f->kind = KIND_BLOCK;
+	if (sys_failed(sys(SYS_ioctl, f->fd, BLKSSZGET, &sector)) ||
+		sys_failed(sys(SYS_ioctl, f->fd, BLKGETSIZE64, &size)))
+		return REASON_RAW;
+	f->size = size;
+	f->align = sector > PAGE ? sector : PAGE;
+	f->direct = config.mode == MODE_DIRECT;
+	f->probed = true;
+	if (f->direct && in_use(rdev)) {
+		f->direct = false;
+		f->reason = REASON_MOUNTED;
+		if (write)
+			return REASON_MOUNTED;
+	}
+	return REASON_NONE;
+}
+
+/* --- regular files --- */
+
+bool policy_direct(struct file *f, bool write)
+{
+	struct kernel_statx st;
+
+	if (!f->direct || f->probed)
+		return f->direct;
+	f->probed = true;
+	enum fs fs = fs_of_file(f);
+	long r = sys(SYS_statx, f->fd, "", AT_EMPTY_PATH, DIOALIGN, &st);
+	bool told = !sys_failed(r) && st.mask & DIOALIGN;
+
+	if (told && st.dio_offset_align > f->align)
+		f->align = st.dio_offset_align;
+	if (told ? !st.dio_offset_align : fs == FS_ASK) {
+		/* Accepted but not direct: encrypted, journalled or inline data. */
+		f->direct = false;
+		f->wanted = REASON_FILESYSTEM;
+	}
+	if (fs == FS_BTRFS && write) {
+		f->direct = false;
+		f->reason = REASON_FILESYSTEM;
+	}
+	return f->direct;
+}
+
+static enum reason classify_regular(struct file *f, const struct stat64 *st)
+{
+	f->kind = KIND_REGULAR;
+	f->size = st->st_size;
+	f->mtime = st->st_mtim.tv_sec * 1000000000LL + st->st_mtim.tv_nsec;
+	switch (fs_of_file(f)) {
+	case FS_NONE:
+		return REASON_FILESYSTEM;
+	case FS_CACHED:
+		if (config.mode != MODE_BUFFERED)
+			return REASON_FILESYSTEM;
+		break;
+	case FS_ASK:
+		f->direct = config.mode == MODE_DIRECT;
+		if (f->direct && !policy_direct(f, false))
+			return REASON_FILESYSTEM;
+		break;
+	default:
+		f->direct = config.mode == MODE_DIRECT;
+	}
+	if (limited && (f->flags & O_ACCMODE) != O_RDONLY)
+		return REASON_LIMIT;
+	if ((uint64_t)st->st_size < config.direct_min)
+		f->reason = REASON_SMALL;
+	return REASON_NONE;
+}
+
+static enum reason classify_memory(struct file *f, const struct stat64 *st, bool write)
+{
+	f->kind = KIND_MEMORY;
+	/* null takes everything, zero gives everything: there is nothing to get wrong. */
+	if (st->st_rdev == makedev(1, 3) && write)
+		return REASON_NONE;
+	if (st->st_rdev == makedev(1, 5) && !write) {
+		f->size = INT64_MAX;
+		return REASON_NONE;
+	}
+	return REASON_RAW;
+}
+
+/* --- the same inode twice --- */
+
+static void identify(struct file *f)
+{
+	struct stat64 st;
+
+	if (!f->ino && !sys_failed(sys(SYS_fstat, f->fd, &st))) {
+		f->dev = st.st_dev;
+		f->ino = st.st_ino;
+	}
+}
+
+/*
+ * Outermost of what is held while waiting: a file that is being classified is
+ * locked, waits for this, and then looks at the others. One that is locked by
+ * an operation of another thread is waited for; one that waits itself to be
+ * classified is not: it will find this one.
+ */
+static struct lock classify_lock;
+
+static bool lock_twin(struct file *f)
+{
+	while (!lock_try(&f->lock)) {
+		if (__atomic_load_n(&f->classifying, __ATOMIC_ACQUIRE))
+			return false;
+		sys(SYS_sched_yield);
+	}
+	return true;
+}
+
+/* Other descriptions of the same inode, of which one writes, are the kernel's from now on. */
+static bool release_twins(const struct file *self)
+{
+	bool found = false;
+	struct file *f;
+
+	for (uint32_t i = 0; fdtable_nth(i, &f); i++) {
+		if (!f || f == self || f->state == FILE_FREE)
+			continue;
+		identify(f);
+		if (f->dev != self->dev || f->ino != self->ino)
+			continue;
+		if ((f->flags & O_ACCMODE) == O_RDONLY && (self->flags & O_ACCMODE) == O_RDONLY &&
+			f->reason != REASON_LOCKED)
+			continue;
+		found = true;
+		if (!lock_twin(f))
+			continue;
+		if (f->state != FILE_FREE)
+			file_release(f, REASON_SHARED_INODE);
+		lock_drop(&f->lock);
+	}
+	return found;
+}
+
+/* Low descriptors that this process was born with, on files that may be opened again. */
+static struct {
+	uint64_t dev, ino;
+} inherited[10];
+static int inherited_known;
+
+static void inherited_look(void)
+{
+	struct stat64 st;
+
+	for (int fd = 0; fd < 10; fd++) {
+		if (fdtable_peek(fd) || sys_failed(sys(SYS_fstat, fd, &st)) ||
+			!(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
+			continue;
+		inherited[fd].dev = st.st_dev;
+		inherited[fd].ino = st.st_ino;
+	}
+	inherited_known = 1;
+}
+
+static bool is_inherited(const struct file *f)
+{
+	if (!inherited_known)
+		inherited_look();
+	for (int i = 0; i < 10; i++)
+		if (inherited[i].ino == f->ino && inherited[i].dev == f->dev && f->ino)
+			return true;
+	return false;
+}
+
+static enum reason classify(struct file *f, bool write)
+{
+	struct stat64 st;
+
+	if (sys_failed(sys(SYS_fstat, f->fd, &st)))
+		return REASON_RAW;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	if (S_ISCHR(st.st_mode))
+		return classify_memory(f, &st, write);
+	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
+		return REASON_RAW;
+	if (file_was_mapped(f))
+		return REASON_MAPPED;
+	if (release_twins(f) || is_inherited(f))
+		return REASON_SHARED_INODE;
+	return S_ISBLK(st.st_mode) ? classify_device(f, st.st_rdev, write)
+				   : classify_regular(f, &st);
+}
+
+void policy_classify(struct file *f, size_t n, bool write)
+{
+	enum reason reason;
+
+	/* A whole small file in one call: nothing to gain, so nothing is set up. */
+	if (!write && !f->moved && (f->flags & O_ACCMODE) == O_RDONLY &&
+		!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE)) {
+		struct stat64 st;
+
+		if (!sys_failed(sys(SYS_fstat, f->fd, &st)) && S_ISREG(st.st_mode) &&
+			(uint64_t)st.st_size <= n && (uint64_t)st.st_size < config.direct_min &&
+			config.mode != MODE_OBSERVE) {
+			f->dev = st.st_dev;
+			f->ino = st.st_ino;
+			f->reason = REASON_SMALL;
+			f->state = FILE_PASSED;
+			return;
+		}
+	}
+	__atomic_store_n(&f->classifying, true, __ATOMIC_RELEASE);
+	lock_take(&classify_lock);
+	reason = classify(f, write);
+	if (reason) {
+		f->reason = reason;
+		f->state = FILE_PASSED;
+	} else if (config.mode == MODE_OBSERVE) {
+		f->state = FILE_OBSERVED;
+	} else {
+		off64_t pos = f->moved ? real.lseek64(f->fd, 0, SEEK_CUR) : 0;
+
+		f->kernel = pos;
+		file_set_pos(f, pos);
+		f->ramp = config.min;
+		f->state = FILE_TUNED;
+	}
+	lock_drop(&classify_lock);
+	__atomic_store_n(&f->classifying, false, __ATOMIC_RELEASE);
+}
+
+int policy_depth(void)
+{
+	int depth = config.depth < 0 ? engine_depth() : config.depth;
+
+	return depth < 1 ? 1 : depth > DEPTH_MAX - 1 ? DEPTH_MAX - 1 : depth;
+}

@@ -1,0 +1,34 @@
+/* The process as a whole: what must be in the kernel before control can leave it. */
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The constructor's: settings, limits, the report. */
+void process_init(char **env);
+/*
+ * Around anything that makes a process sharing our descriptions. Everything
+ * is released before; afterwards descriptors that are opened are taken up again.
+ */
+void process_before_fork(void);
+void process_after_fork(bool child);
+/* Before the program is replaced: all is in the kernel, nothing is given up. */
+void process_before_exec(void);
+/* The process ends, or may: all is in the kernel; with last, the report is written. */
+void process_settle(bool last);
+/* Everything is the kernel's from now on, and no system call is made any more. */
+void process_off(int reason);
+/*
+ * The program is about to wait for a descriptor (poll(2) events): what is
+ * held goes to the kernel first, at once if that has not happened for a
+ * moment, else when the moment is over and nothing has become ready. 0, or
+ * -EINTR when the program's call is to be interrupted by a signal.
+ */
+int process_before_block(int fd, short events);
+/* Namespaces are about to change: the kernel's side of the engine is given back. */
+void process_before_namespace(void);
+/* A signal to this process, or a group that it is in: it may end here. */
+void process_before_signal(pid_t pid, int sig);
+
+#endif

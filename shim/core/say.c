@@ -1,0 +1,28 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "../sys.h"
+#include "say.h"
+
+void say(const char *format, ...)
+{
+	char text[500];
+	va_list ap;
+	int head = snprintf(text, sizeof(text), "blktune: ");
+
+	va_start(ap, format);
+	int n = vsnprintf(text + head, sizeof(text) - head, format, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	n += head;
+	if (n >= (int)sizeof(text)) {
+		n = sizeof(text) - 1;
+		text[n - 1] = '\n';
+	}
+	/* One line, whatever was in the value that is quoted. */
+	for (int i = 0; i < n - 1; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 127)
+			text[i] = '?';
+	sys(SYS_write, 2, text, n);
+}
