@@ -8,8 +8,7 @@ override CFLAGS += -std=gnu11 -D_GNU_SOURCE -D_LARGEFILE64_SOURCE -U_FORTIFY_SOU
 	-U_FILE_OFFSET_BITS -fPIC -fvisibility=hidden -fno-strict-aliasing -fno-builtin-abort \
 	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -MMD -MP
 
-SOURCES := shim/real.c $(wildcard shim/intercept/*.c shim/core/*.c) shim/engine/pool.c \
-	shim/engine/sync.c
+SOURCES := shim/real.c $(wildcard shim/intercept/*.c shim/core/*.c shim/engine/*.c)
 OBJECTS := $(SOURCES:%.c=build/%.o)
 
 all: libblktune.so blktune

@@ -63,6 +63,7 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 			if (f->slow || now - f->wrote_at > 100000000ULL)
 				return false;
 			f->wrote_at = now;
+			f->waited_at = __atomic_load_n(&file_waited, __ATOMIC_RELAXED);
 		}
 		__atomic_store_n(&f->pinned, data, __ATOMIC_RELEASE);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);

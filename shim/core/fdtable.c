@@ -15,6 +15,7 @@
 #include "../sys.h"
 #include "config.h"
 #include "file.h"
+#include "policy.h"
 #include "report.h"
 
 #define LEAF   512
@@ -26,22 +27,24 @@ struct leaf {
 	struct file *slot[LEAF];
 };
 
-struct table {
-	struct leaf *leaf[ROOT];
-	struct file *slab[SLABS];
-	uint64_t unused; /* list of free files: tag << 32 | index + 1 */
-	uint32_t made;   /* files ever made */
-	int closed;      /* not 0: descriptors are not taken up, a fork is on its way */
-	bool live;       /* false in a child */
-};
-
-static struct table *table;
-
-/* Links of the list of free files: file i is followed by link[i] - 1. In the slab's tail. */
+/* Files, and the list of the free ones: file i is followed by link[i] - 1. */
 struct slab {
 	struct file file[SLAB];
 	uint32_t link[SLAB];
 };
+
+struct table {
+	struct leaf *leaf[ROOT];
+	struct slab *slab[SLABS];
+	uint64_t unused; /* list of free files: tag << 32 | index + 1 */
+	uint32_t made;   /* files ever made */
+	int closed;      /* not 0: descriptors are not taken up, a fork is on its way */
+	bool live;       /* false in a child */
+	struct leaf first_leaf; /* what most programs get by with, in the same mapping */
+	struct slab first_slab;
+};
+
+static struct table *table;
 
 static void *map_wiped(size_t size)
 {
@@ -114,14 +117,14 @@ void file_put(struct file *f)
 
 static struct file *file_at(struct table *t, uint32_t i)
 {
-	struct slab *s = (void *)__atomic_load_n(&t->slab[i / SLAB], __ATOMIC_ACQUIRE);
+	struct slab *s = __atomic_load_n(&t->slab[i / SLAB], __ATOMIC_ACQUIRE);
 
 	return s ? &s->file[i % SLAB] : NULL;
 }
 
 static uint32_t *link_at(struct table *t, uint32_t i)
 {
-	return &((struct slab *)(void *)t->slab[i / SLAB])->link[i % SLAB];
+	return &t->slab[i / SLAB]->link[i % SLAB];
 }
 
 static struct file *file_alloc(struct table *t, uint32_t *index)
@@ -169,6 +172,8 @@ static struct table *table_get(void)
 		/* Made before, and empty: this is a child, and what the parent had is not here. */
 		if (known)
 			fdtable_forget();
+		t->leaf[0] = &t->first_leaf;
+		t->slab[0] = &t->first_slab;
 		known = t->live = true;
 	}
 	return t;
@@ -199,7 +204,6 @@ static void drop(struct file *f)
 	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	file_finish(f);
-	f->state = FILE_FREE;
 	file_free(table, f);
 }
 
@@ -254,6 +258,8 @@ void fdtable_open(int fd, int flags, const char *path)
 	f->reason = reason_of(flags);
 	f->state = f->reason ? FILE_PASSED : FILE_FRESH;
 	f->path = report_path(path);
+	if ((f->reason || flags & O_TRUNC) && __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
+		policy_twins(f);
 	slot_set(fd, f);
 }
 
@@ -287,7 +293,7 @@ int fdtable_close(int fd)
 	if (!s || !*s)
 		return 0;
 	f = fdtable_peek(fd);
-	if (f && (f->state == FILE_TUNED || f->state == FILE_OBSERVED)) {
+	if (f && (!__libc_single_threaded || f->refs > 1 || file_holds(f))) {
 		struct quiet q;
 
 		quiet_begin(&q);
@@ -337,10 +343,12 @@ void fdtable_each(void (*f)(struct file *, void *), void *arg)
 {
 	struct file *at;
 	struct quiet q;
+	bool quiet = __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE) || !__libc_single_threaded;
 
 	if (!fdtable_nth(0, &at))
 		return;
-	quiet_begin(&q);
+	if (quiet)
+		quiet_begin(&q);
 	for (uint32_t i = 0; fdtable_nth(i, &at); i++) {
 		if (!at || at->state == FILE_FREE)
 			continue;
@@ -349,5 +357,6 @@ void fdtable_each(void (*f)(struct file *, void *), void *arg)
 			f(at, arg);
 		lock_drop(&at->lock);
 	}
-	quiet_end(&q);
+	if (quiet)
+		quiet_end(&q);
 }

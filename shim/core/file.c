@@ -12,11 +12,13 @@
 #include "../sys.h"
 #include "config.h"
 #include "file.h"
+#include "policy.h"
 #include "reader.h"
 #include "report.h"
 #include "writer.h"
 
-int file_dirty;
+int file_dirty, file_tuned;
+uint64_t file_waited;
 bool file_off;
 
 /* All signals but those that a faulting instruction raises. */
@@ -30,6 +32,7 @@ void quiet_begin(struct quiet *q)
 
 	q->error = errno;
 	q->cancel = -1;
+	q->at = clock_coarse();
 	sys(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &q->mask, sizeof(q->mask));
 	if (!__libc_single_threaded)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
@@ -37,6 +40,7 @@ void quiet_begin(struct quiet *q)
 
 void quiet_end(const struct quiet *q)
 {
+	__atomic_add_fetch(&file_waited, clock_coarse() - q->at, __ATOMIC_RELAXED);
 	if (q->cancel >= 0)
 		pthread_setcancelstate(q->cancel, NULL);
 	sys(SYS_rt_sigprocmask, SIG_SETMASK, &q->mask, 0, sizeof(q->mask));
@@ -98,14 +102,14 @@ const char *file_reason(const struct file *f)
 
 void file_counted(struct file *f, struct counts *c, ssize_t moved)
 {
-	if (moved < 0)
+	if (moved <= 0) /* the end of the file is not a transfer */
 		return;
 	c->transfers++;
 	c->moved += moved;
 	c->direct += f->direct_set;
 	if ((uint64_t)moved > c->largest)
 		c->largest = moved;
-	if (moved && (!c->smallest || (uint64_t)moved < c->smallest))
+	if (!c->smallest || (uint64_t)moved < c->smallest)
 		c->smallest = moved;
 }
 
@@ -176,6 +180,13 @@ int file_settle(struct file *f)
 	return ret;
 }
 
+/* A fresh file is about to be used where the shim does not follow it. */
+static void file_untracked(struct file *f)
+{
+	if (f->state == FILE_FRESH && __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
+		policy_twins(f);
+}
+
 int file_release(struct file *f, enum reason reason)
 {
 	int ret = 0;
@@ -185,10 +196,20 @@ int file_release(struct file *f, enum reason reason)
 	if (ret)
 		f->wanted = reason;
 	else if (f->state != FILE_PASSED) {
-		f->state = FILE_PASSED;
+		file_untracked(f);
+		file_set_state(f, FILE_PASSED);
 		f->reason = reason;
 	}
 	return ret;
+}
+
+void file_set_state(struct file *f, enum state state)
+{
+	bool was = f->state == FILE_TUNED, is = state == FILE_TUNED;
+
+	if (was != is)
+		__atomic_add_fetch(&file_tuned, is ? 1 : -1, __ATOMIC_ACQ_REL);
+	f->state = state;
 }
 
 int file_close(struct file *f)
@@ -207,13 +228,14 @@ void file_finish(struct file *f)
 {
 	struct quiet q;
 
-	if (f->state == FILE_TUNED) {
+	if (file_holds(f)) {
 		quiet_begin(&q);
 		writer_discard(f);
 		reader_drop(f);
 		quiet_end(&q);
 	}
 	report_add(f);
+	file_set_state(f, FILE_FREE);
 }
 
 typedef int operation(struct file *f, enum reason reason);
@@ -239,6 +261,11 @@ static int by_fd(int fd, operation *op, enum reason reason)
 
 	if (!f)
 		return 0;
+	if (f->state != FILE_TUNED) { /* nothing is held that a signal could meet half-way */
+		ret = op(f, reason);
+		file_put(f);
+		return ret;
+	}
 	quiet_begin(&q);
 	ret = op(f, reason);
 	file_put(f);
@@ -285,7 +312,8 @@ void file_settle_all(void)
 {
 	struct all all = {settle_for, REASON_NONE};
 
-	fdtable_each(one_of_all, &all);
+	if (__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
+		fdtable_each(one_of_all, &all);
 }
 
 void file_release_all(enum reason reason)
@@ -299,6 +327,7 @@ static int lend(struct file *f, enum reason reason)
 {
 	(void)reason;
 	f->moved = true;
+	file_untracked(f);
 	return file_settle(f);
 }
 
@@ -431,12 +460,12 @@ static void settle_inode(struct file *f, void *arg)
 		file_settle(f);
 }
 
-void file_settle_path(const char *path)
+void file_settle_path(int dir, const char *path, int flags)
 {
 	struct stat64 st;
-	struct file *f;
 
-	if (!fdtable_nth(0, &f) || sys_failed(sys(SYS_newfstatat, AT_FDCWD, path, &st, 0)))
+	if (!__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE) ||
+		sys_failed(sys(SYS_newfstatat, dir, path, &st, flags)))
 		return;
 	struct inode i = {st.st_dev, st.st_ino};
 	fdtable_each(settle_inode, &i);
@@ -488,9 +517,10 @@ void file_drain_path(int dir, const char *path, int flags)
 
 void fdtable_forget(void)
 {
-	file_dirty = 0;
+	file_dirty = file_tuned = 0;
 	lock_forget_self();
 	pool_forget();
 	engine_forget();
+	policy_forget();
 	report_forget();
 }

@@ -103,6 +103,7 @@ struct file {
 	uint8_t ok_doing;    /* enum doing that the next two are for */
 	uintptr_t ok_low, ok_high; /* program memory that the kernel found accessible */
 	uint64_t wrote_at;   /* coarse clock of the last write, ns */
+	uint64_t waited_at;  /* file_waited at that time */
 	void *pinned;        /* block that a small write is copying into */
 	struct counts read, write;
 
@@ -166,13 +167,24 @@ struct quiet {
 	uint64_t mask; /* the program's signal mask */
 	int error;     /* its errno */
 	int cancel;    /* its cancellation state, -1 left alone */
+	uint64_t at;   /* coarse clock when it began, ns */
 };
+
+/* Is there anything of it that its closing would have to see to? */
+static inline bool file_holds(const struct file *f)
+{
+	return f->doing != IDLE || f->dirty || f->side.data || f->late;
+}
 
 void quiet_begin(struct quiet *q);
 void quiet_end(const struct quiet *q);
 
 /* Files with bytes that the kernel does not have; atomic. */
 extern int file_dirty;
+/* Files that are tuned; atomic. */
+extern int file_tuned;
+/* ns that the program has spent in here, waiting for the kernel; atomic. */
+extern uint64_t file_waited;
 /* Everything passes through from now on (exit, seccomp). */
 extern bool file_off;
 
@@ -210,6 +222,7 @@ void fdtable_pause(int by);
 int file_drain(struct file *f);
 /* As file_drain; then the kernel's offset is true, O_DIRECT is off, nothing is read ahead. */
 int file_settle(struct file *f);
+void file_set_state(struct file *f, enum state state);
 /* Hands the description back to the kernel for good. */
 int file_release(struct file *f, enum reason reason);
 /* The kernel's offset may have moved: ask it. The file is settled. */
@@ -251,8 +264,8 @@ int file_flush_fd(int fd);
 void file_resized_fd(int fd);
 /* A stream was opened: descriptions of ours on the same inode are released if one of them writes. */
 void file_stream_fd(int fd);
-/* For truncate(2): settles the files of ours that a path names. */
-void file_settle_path(const char *path);
+/* For truncate(2) and its kin: settles the files of ours that a path names. */
+void file_settle_path(int dir, const char *path, int flags);
 /* All files of the process. */
 void file_drain_all(void);
 void file_settle_all(void);

@@ -19,6 +19,7 @@ struct lock {
 };
 
 #define LOCK_WAITERS 0x80000000u
+#define LOCK_ALONE   0x40000000u /* the owner while there is one thread; no thread's id */
 
 /* This thread's id, asked from the kernel once a thread. */
 uint32_t lock_self(void);
@@ -27,13 +28,14 @@ void lock_wake(struct lock *l);
 
 static inline bool lock_try(struct lock *l)
 {
-	uint32_t self = lock_self(), free = 0;
+	uint32_t self, free = 0;
 
 	if (__libc_single_threaded) {
 		l->depth += l->owner != 0;
-		l->owner = self;
+		l->owner = LOCK_ALONE;
 		return true;
 	}
+	self = lock_self();
 	if (__atomic_compare_exchange_n(&l->owner, &free, self, false, __ATOMIC_ACQUIRE,
 		    __ATOMIC_RELAXED))
 		return true;

@@ -22,25 +22,43 @@ static bool readable(uintptr_t p)
 	return sys(SYS_rt_sigprocmask, ~0, p, 0, 8) != -EFAULT;
 }
 
-/* MADV_POPULATE_*: says EINVAL for a lack of permission, and where the kernel has it not. */
+/* Does the kernel know MADV_POPULATE_READ? It says EINVAL for a lack of permission, too. */
 static bool populate_known(void)
 {
-	static int known; /* 0 not asked, 1 yes, -1 no */
 	char here;
+	uintptr_t page = (uintptr_t)&here & ~(uintptr_t)(PAGE - 1);
 
-	if (!known) {
-		uintptr_t page = (uintptr_t)&here & ~(uintptr_t)(PAGE - 1);
+	return !sys_failed(sys(SYS_madvise, page, PAGE, MADV_POPULATE_READ));
+}
 
-		known = sys_failed(sys(SYS_madvise, page, PAGE, MADV_POPULATE_READ)) ? -1 : 1;
-	}
-	return known > 0;
+/*
+ * What a thread's calls have used last, for reading and for writing: programs
+ * use one buffer for file after file.
+ */
+static __thread struct {
+	uintptr_t low, high;
+} last[2] __attribute__((tls_model("initial-exec")));
+
+static bool accessible(uintptr_t low, uintptr_t high, bool write)
+{
+	long r = sys(SYS_madvise, low, high - low,
+		write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+
+	if (!sys_failed(r))
+		return true;
+	if (r != -EINVAL || populate_known())
+		return false;
+	/* Whether memory can be written is not to be seen on such a kernel. */
+	for (uintptr_t at = low; at < high; at += PAGE)
+		if (!readable(at))
+			return false;
+	return true;
 }
 
 bool memory_ok(struct file *f, const void *p, size_t n, bool write)
 {
 	uintptr_t low = (uintptr_t)p & ~(uintptr_t)(PAGE - 1);
 	uintptr_t high;
-	long r;
 
 	if (__builtin_add_overflow((uintptr_t)p, n + PAGE - 1, &high))
 		return false;
@@ -51,16 +69,11 @@ bool memory_ok(struct file *f, const void *p, size_t n, bool write)
 	}
 	if (low >= f->ok_low && high <= f->ok_high)
 		return true;
-	if (populate_known()) {
-		r = sys(SYS_madvise, low, high - low,
-			write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-		if (sys_failed(r))
+	if (low < last[write].low || high > last[write].high) {
+		if (!accessible(low, high, write))
 			return false;
-	} else {
-		/* Whether memory can be written is not to be seen on such a kernel. */
-		for (uintptr_t at = low; at < high; at += PAGE)
-			if (!readable(at))
-				return false;
+		last[write].low = low;
+		last[write].high = high;
 	}
 	if (low <= f->ok_high && high >= f->ok_low && f->ok_high) {
 		low = low < f->ok_low ? low : f->ok_low;

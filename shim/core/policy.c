@@ -1,12 +1,14 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include "../engine/pool.h"
 #include "../real.h"
@@ -76,6 +78,26 @@ static struct {
 	uint8_t fs, known;
 } seen[8];
 
+/* Free bytes of the filesystem asked last, less what this process wrote since. */
+static struct {
+	uint64_t dev;
+	int64_t free;
+	uint64_t at; /* coarse clock, ns */
+} space;
+
+#define SPACE_AGE    100000000ULL      /* ns that an answer is used */
+#define SPACE_ENOUGH (1LL << 30)       /* above this it need not be exact */
+
+static bool ask_space(const struct file *f, struct statfs64 *sfs)
+{
+	if (sys_failed(sys(SYS_fstatfs, f->fd, sfs)))
+		return false;
+	space.free = (int64_t)sfs->f_bavail * sfs->f_bsize;
+	space.dev = f->dev;
+	space.at = clock_coarse();
+	return true;
+}
+
 static enum fs fs_of_file(const struct file *f)
 {
 	unsigned i = f->dev % 8;
@@ -83,7 +105,7 @@ static enum fs fs_of_file(const struct file *f)
 
 	if (seen[i].known && seen[i].dev == f->dev)
 		return seen[i].fs;
-	if (sys_failed(sys(SYS_fstatfs, f->fd, &sfs)))
+	if (!ask_space(f, &sfs))
 		return FS_NONE;
 	seen[i].known = 0;
 	seen[i].dev = f->dev;
@@ -102,18 +124,6 @@ bool policy_shares(const struct file *f)
 		       sfs.f_type == BCACHEFS_SUPER_MAGIC || sfs.f_type == OVERLAYFS_SUPER_MAGIC);
 }
 
-/* --- space --- */
-
-/* Free bytes of the filesystem asked last, less what this process wrote since. */
-static struct {
-	uint64_t dev;
-	int64_t free;
-	uint64_t at; /* coarse clock, ns */
-} space;
-
-#define SPACE_AGE    100000000ULL      /* ns that an answer is used */
-#define SPACE_ENOUGH (1LL << 30)       /* above this it need not be exact */
-
 bool policy_space(struct file *f)
 {
 	int64_t need = (int64_t)pool_used() + 2 * (int64_t)config.write_block;
@@ -125,24 +135,29 @@ bool policy_space(struct file *f)
 	now = clock_coarse();
 	if (space.dev == f->dev && now - space.at < SPACE_AGE && space.free > SPACE_ENOUGH)
 		return true;
-	if (sys_failed(sys(SYS_fstatfs, f->fd, &sfs)))
-		return false;
-	space.free = (int64_t)sfs.f_bavail * sfs.f_bsize;
-	space.dev = f->dev;
-	space.at = now;
-	return space.free > need;
+	return ask_space(f, &sfs) && space.free > need;
 }
 
 /* --- limits --- */
 
-static bool limited;
+static enum { LIMIT_UNKNOWN, LIMIT_NONE, LIMIT_SET } limit;
 
 void policy_limits(void)
 {
+	limit = LIMIT_UNKNOWN;
+}
+
+/* A file size limit: where it bites, and how, is the kernel's to say. */
+static bool limited(void)
+{
 	struct rlimit64 r;
 
-	limited = !sys_failed(sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &r)) &&
-		  r.rlim_cur != RLIM64_INFINITY;
+	if (limit == LIMIT_UNKNOWN)
+		limit = !sys_failed(sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &r)) &&
+					r.rlim_cur != RLIM64_INFINITY
+				? LIMIT_SET
+				: LIMIT_NONE;
+	return limit == LIMIT_SET;
 }
 
 /* --- block devices --- */
@@ -257,7 +272,7 @@ static enum reason classify_regular(struct file *f, const struct stat64 *st)
 	default:
 		f->direct = config.mode == MODE_DIRECT;
 	}
-	if (limited && (f->flags & O_ACCMODE) != O_RDONLY)
+	if ((f->flags & O_ACCMODE) != O_RDONLY && limited())
 		return REASON_LIMIT;
 	if ((uint64_t)st->st_size < config.direct_min)
 		f->reason = REASON_SMALL;
@@ -308,11 +323,12 @@ static bool lock_twin(struct file *f)
 }
 
 /* Other descriptions of the same inode, of which one writes, are the kernel's from now on. */
-static bool release_twins(const struct file *self)
+bool policy_twins(struct file *self)
 {
 	bool found = false;
 	struct file *f;
 
+	identify(self);
 	for (uint32_t i = 0; fdtable_nth(i, &f); i++) {
 		if (!f || f == self || f->state == FILE_FREE)
 			continue;
@@ -325,25 +341,44 @@ static bool release_twins(const struct file *self)
 		found = true;
 		if (!lock_twin(f))
 			continue;
-		if (f->state != FILE_FREE)
+		if (f->state == FILE_TUNED) {
 			file_release(f, REASON_SHARED_INODE);
+		} else if (f->state == FILE_FRESH) { /* without looking for its twins in turn */
+			file_set_state(f, FILE_PASSED);
+			f->reason = REASON_SHARED_INODE;
+		}
 		lock_drop(&f->lock);
 	}
 	return found;
 }
 
+#define INHERITED 64
+
 /* Low descriptors that this process was born with, on files that may be opened again. */
 static struct {
 	uint64_t dev, ino;
-} inherited[10];
+} inherited[INHERITED];
 static int inherited_known;
+
+void policy_forget(void)
+{
+	memset(inherited, 0, sizeof(inherited));
+	inherited_known = 0;
+}
 
 static void inherited_look(void)
 {
+	struct pollfd open[INHERITED];
+	struct timespec now = {0, 0};
 	struct stat64 st;
 
-	for (int fd = 0; fd < 10; fd++) {
-		if (fdtable_peek(fd) || sys_failed(sys(SYS_fstat, fd, &st)) ||
+	/* Which are open at all, in one call. */
+	for (int fd = 0; fd < INHERITED; fd++)
+		open[fd] = (struct pollfd){.fd = fd};
+	if (sys_failed(sys(SYS_ppoll, open, INHERITED, &now, 0, 0)))
+		open[0].revents = 0;
+	for (int fd = 0; fd < INHERITED; fd++) {
+		if (open[fd].revents & POLLNVAL || fdtable_peek(fd) || sys_failed(sys(SYS_fstat, fd, &st)) ||
 			!(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
 			continue;
 		inherited[fd].dev = st.st_dev;
@@ -356,7 +391,7 @@ static bool is_inherited(const struct file *f)
 {
 	if (!inherited_known)
 		inherited_look();
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < INHERITED; i++)
 		if (inherited[i].ino == f->ino && inherited[i].dev == f->dev && f->ino)
 			return true;
 	return false;
@@ -376,7 +411,7 @@ static enum reason classify(struct file *f, bool write)
 		return REASON_RAW;
 	if (file_was_mapped(f))
 		return REASON_MAPPED;
-	if (release_twins(f) || is_inherited(f))
+	if (policy_twins(f) || is_inherited(f))
 		return REASON_SHARED_INODE;
 	return S_ISBLK(st.st_mode) ? classify_device(f, st.st_rdev, write)
 				   : classify_regular(f, &st);
@@ -397,7 +432,7 @@ void policy_classify(struct file *f, size_t n, bool write)
 			f->dev = st.st_dev;
 			f->ino = st.st_ino;
 			f->reason = REASON_SMALL;
-			f->state = FILE_PASSED;
+			file_set_state(f, FILE_PASSED);
 			return;
 		}
 	}
@@ -406,16 +441,16 @@ void policy_classify(struct file *f, size_t n, bool write)
 	reason = classify(f, write);
 	if (reason) {
 		f->reason = reason;
-		f->state = FILE_PASSED;
+		file_set_state(f, FILE_PASSED);
 	} else if (config.mode == MODE_OBSERVE) {
-		f->state = FILE_OBSERVED;
+		file_set_state(f, FILE_OBSERVED);
 	} else {
 		off64_t pos = f->moved ? real.lseek64(f->fd, 0, SEEK_CUR) : 0;
 
 		f->kernel = pos;
 		file_set_pos(f, pos);
 		f->ramp = config.min;
-		f->state = FILE_TUNED;
+		file_set_state(f, FILE_TUNED);
 	}
 	lock_drop(&classify_lock);
 	__atomic_store_n(&f->classifying, false, __ATOMIC_RELEASE);

@@ -18,8 +18,16 @@ bool policy_direct(struct file *f, bool write);
 bool policy_space(struct file *f);
 /* Transfers in flight for one file: BLKTUNE_DEPTH, or what the engine is good for; at least 1. */
 int policy_depth(void);
+/*
+ * This description is used in a way that the shim does not follow: others of
+ * ours on its inode are released if one of them writes. True if there was one.
+ * The file is locked, or new.
+ */
+bool policy_twins(struct file *f);
 /* Can its filesystem share blocks between files (btrfs, xfs, ...)? */
 bool policy_shares(const struct file *f);
+/* In a child: what it was born with is something else. */
+void policy_forget(void);
 /* RLIMIT_FSIZE may have changed. */
 void policy_limits(void);
 

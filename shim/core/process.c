@@ -18,7 +18,6 @@ void process_init(char **env)
 
 	real_init();
 	config_read(env);
-	policy_limits();
 	report_init();
 	errno = error;
 }

@@ -136,8 +136,7 @@ static ssize_t fetch(struct file *f, struct block *b, bool direct)
 		if (file_set_direct(f, false))
 			return -EIO;
 	}
-	engine_start(&b->t);
-	r = engine_wait(&b->t);
+	r = engine_do(&b->t);
 	if (r == -EINVAL && f->direct_set) {
 		f->direct = false;
 		return fetch(f, b, false);

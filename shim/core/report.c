@@ -65,12 +65,14 @@ static uint64_t now(void)
 void report_init(void)
 {
 	char link[4096];
-	long n = sys(SYS_readlink, "/proc/self/exe", link, sizeof(link) - 1);
 	const char *name = program_invocation_short_name;
 
 	if (!config.on || !*config.report)
 		return;
 	if (!name || !*name) {
+		long n = sys(SYS_readlink, "/proc/self/exe", link, sizeof(link) - 1);
+
+
 		link[n > 0 ? n : 0] = 0;
 		name = strrchr(link, '/') ? strrchr(link, '/') + 1 : link;
 	}

@@ -10,7 +10,7 @@
 #include "writer.h"
 
 #define FIRST_BUFFER (64 << 10)
-#define PAUSE_NS     100000000ULL /* a writer that rests longer between small writes is slow */
+#define PAUSE_NS     100000000LL  /* a writer that rests longer between small writes is slow */
 #define PACE         (1 << 20)    /* and is fast again after this much without a rest */
 
 static off64_t align_up(off64_t v, uint32_t to)
@@ -52,10 +52,13 @@ static ssize_t plain(struct file *f, const void *buf, size_t n, off64_t off)
 	if (e)
 		return e;
 	do {
-		r = real.pwrite64(f->fd, buf, n, off);
+		r = f->kernel == off ? real.write(f->fd, buf, n)
+				     : real.pwrite64(f->fd, buf, n, off);
 	} while (r < 0 && errno == EINTR);
 	if (r < 0)
 		return -errno;
+	if (f->kernel == off)
+		f->kernel += r;
 	file_counted(f, &f->write, r);
 	if (f->buffered_high <= f->buffered_low || off < f->buffered_low)
 		f->buffered_low = off;
@@ -220,6 +223,13 @@ static void give_back(struct file *f)
 	f->size_block = 0;
 }
 
+static bool in_flight_possible(struct file *f)
+{
+	if (!f->ahead && policy_depth() > 1)
+		f->ahead = file_ring();
+	return f->ahead && policy_depth() > 1;
+}
+
 /* The current block could not go: it stays, and every write looks at it first. */
 static int stuck(struct file *f, const struct block *b, int error)
 {
@@ -243,8 +253,8 @@ static int flush(struct file *f)
 	off64_t low = b.base + b.from, high = b.base + b.to;
 	int e;
 
-	if (low % f->align || high % f->align || engine_depth() < 2 || !f->ahead ||
-		f->pinned == f->data || !want_direct(f, high)) {
+	if (low % f->align || high % f->align || f->pinned == f->data || !want_direct(f, high) ||
+		!in_flight_possible(f)) {
 		e = reap_to(f, 0);
 		if (!e && b.from < b.to)
 			e = put_pieces(f, &b);
@@ -352,8 +362,6 @@ static bool begin(struct file *f)
 	f->len = whole < f->size_block ? whole : f->size_block;
 	f->cur = ((f->cur >> 32) + 1) << 32 | f->from;
 	file_doing(f, WRITING);
-	if (!f->ahead && engine_depth() > 1)
-		f->ahead = file_ring();
 	return true;
 }
 
@@ -497,12 +505,15 @@ static ssize_t through(struct file *f, const void *buf, size_t n)
 static void pace(struct file *f, size_t n)
 {
 	uint64_t now = clock_coarse();
-	uint64_t pause = f->wrote_at ? now - f->wrote_at : 0;
+	uint64_t waited = __atomic_load_n(&file_waited, __ATOMIC_RELAXED);
+	/* What it waited for in here (a slow source) is not its rest. */
+	uint64_t pause = f->wrote_at ? now - f->wrote_at - (waited - f->waited_at) : 0;
 
 	f->wrote_at = now;
+	f->waited_at = waited;
 	if (config.hold != HOLD_AUTO)
 		return;
-	if (pause > PAUSE_NS) {
+	if ((int64_t)pause > PAUSE_NS) {
 		f->slow = true;
 		f->since = 0;
 	} else if (f->slow) {
@@ -515,7 +526,8 @@ bool writer_may_hold(struct file *f, size_t n)
 {
 	off64_t end = file_pos(f) + n;
 
-	if (config.hold == HOLD_NEVER || f->slow || f->strict || f->error)
+	if (config.hold == HOLD_NEVER || f->slow || f->strict || f->error ||
+		(f->flags & O_ACCMODE) == O_RDONLY)
 		return false;
 	if (f->kind == KIND_BLOCK)
 		return end <= f->size; /* the device's: beyond it write(2) has something to say */

@@ -1,6 +1,7 @@
 /*
- * Transfers between a buffer of the pool and a file. One interface, carried
- * out synchronously (sync.c) or in flight (uring.c, aio.c).
+ * Transfers between a buffer of the pool and a file. One interface; behind it
+ * one of three implementations, chosen at the first transfer that is started
+ * (BLKTUNE_ENGINE): io_uring, Linux AIO, or plain pread and pwrite.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -17,22 +18,50 @@ struct transfer {
 	ssize_t res;    /* when no longer busy: bytes moved, or -errno */
 	int fd;
 	bool write;
-	bool busy;      /* in flight: buf belongs to the kernel */
+	bool busy;      /* in flight: buf belongs to the kernel; atomic */
 };
 
+/* Carries a transfer out and waits for it: bytes moved, or -errno. */
+ssize_t engine_do(struct transfer *t);
 /* Starts a transfer. It may be over on return (busy false). Never fails by itself. */
 void engine_start(struct transfer *t);
 /* Waits until this one is over: bytes moved, or -errno. Returns at once when it is. */
 ssize_t engine_wait(struct transfer *t);
-/* Transfers that one file may usefully have in flight at once: 1 means synchronous. */
+/*
+ * Transfers that one file may usefully have in flight: 1 means one at a time.
+ * Chooses the implementation when that has not happened.
+ */
 int engine_depth(void);
-/* "uring", "aio" or "sync": what carries transfers out now. */
+/* "uring", "aio" or "sync": what carries transfers out now, or would. */
 const char *engine_name(void);
-/* Nothing may be in flight: gives the kernel's side back (before unshare, seccomp ...). */
+/* Nothing is in flight: gives the kernel's side back (before unshare, seccomp, exit). */
 void engine_close(void);
 /* In a child: the kernel's side stayed with the parent. */
 void engine_forget(void);
-/* Is this descriptor the engine's own? */
-bool engine_owns(int fd);
+
+/* --- for the implementations --- */
+
+struct engine {
+	const char *name;
+	int depth;
+	/* 0, or -errno: not here (EPERM, ENOSYS, ENOMEM under RLIMIT_MEMLOCK 0 alike). */
+	int (*open)(void);
+	/* 0, or -errno: not started. Calls do not overlap. */
+	int (*submit)(struct transfer *t);
+	/* Takes in what is over, waiting for at least one. Calls do not overlap, but with submit. */
+	void (*reap)(void);
+	void (*close)(void);
+	/* In a child. */
+	void (*forget)(void);
+};
+
+extern const struct engine engine_uring, engine_aio, engine_sync;
+
+/* A transfer is over. */
+static inline void engine_done(struct transfer *t, ssize_t res)
+{
+	t->res = res;
+	__atomic_store_n(&t->busy, false, __ATOMIC_RELEASE);
+}
 
 #endif

@@ -4,7 +4,7 @@
 #include "../real.h"
 #include "engine.h"
 
-void engine_start(struct transfer *t)
+ssize_t engine_do(struct transfer *t)
 {
 	do {
 		t->res = t->write ? real.pwrite64(t->fd, t->buf, t->len, t->off)
@@ -13,33 +13,30 @@ void engine_start(struct transfer *t)
 	if (t->res < 0)
 		t->res = -errno;
 	t->busy = false;
-}
-
-ssize_t engine_wait(struct transfer *t)
-{
 	return t->res;
 }
 
-int engine_depth(void)
+static int submit(struct transfer *t)
 {
-	return 1;
+	engine_do(t);
+	return 0;
 }
 
-const char *engine_name(void)
+static int nothing(void)
 {
-	return "sync";
+	return 0;
 }
 
-void engine_close(void)
-{
-}
-
-void engine_forget(void)
+static void nothing_to_do(void)
 {
 }
 
-bool engine_owns(int fd)
-{
-	(void)fd;
-	return false;
-}
+const struct engine engine_sync = {
+	.name = "sync",
+	.depth = 1,
+	.open = nothing,
+	.submit = submit,
+	.reap = nothing_to_do,
+	.close = nothing_to_do,
+	.forget = nothing_to_do,
+};

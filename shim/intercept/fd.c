@@ -83,7 +83,8 @@ static int duplicated(int old, int new)
 /* dup2 closes its target without a word: what is pending there goes first. */
 static int before_dup2(int old, int new)
 {
-	if (old == new || new < 0 || sys_failed(sys(SYS_fcntl, old, F_GETFD)))
+	if (old == new || !(fdtable_peek(new) || own_is(new)) ||
+		sys_failed(sys(SYS_fcntl, old, F_GETFD)))
 		return 0;
 	own_make_way(new);
 	return fdtable_close(new);
@@ -321,6 +322,11 @@ WRAP(mqd_t, mq_open, (const char *name, int flags, ...))
 	return fresh(next(mq_open)(name, flags, mode, attr));
 }
 
+WRAP(mqd_t, __mq_open_2, (const char *name, int flags))
+{
+	return fresh(next(__mq_open_2)(name, flags));
+}
+
 WRAP(int, posix_openpt, (int flags))
 {
 	return fresh(next(posix_openpt)(flags));
@@ -375,9 +381,13 @@ static void pass_on(int fd)
 	file_release_fd(fd, REASON_PASSED_ON);
 }
 
+/* Known only so that a description of our own on the same file is not taken for the only one. */
 static void received(int fd)
 {
-	fdtable_reset(fd);
+	int flags = real.fcntl64(fd, F_GETFL);
+
+	fdtable_open(fd, flags, NULL);
+	file_release_fd(fd, REASON_PASSED_ON);
 }
 
 WRAP(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags))

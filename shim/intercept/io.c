@@ -1,4 +1,6 @@
 /* Calls that move data or the offset. */
+#include <unistd.h>
+
 #include "wrap.h"
 
 WRAP(ssize_t, read, (int fd, void *buf, size_t n))
@@ -124,6 +126,8 @@ WRAP(ssize_t, pwritev64v2, (int fd, const struct iovec *v, int n, off64_t off, i
 
 WRAP(off64_t, lseek64, (int fd, off64_t off, int whence))
 {
+	if (whence > SEEK_CUR) /* the end, data and holes are the kernel's to find */
+		file_drain_path(fd, "", AT_EMPTY_PATH);
 	struct file *f = file_get(fd);
 	if (!f)
 		return real.lseek64(fd, off, whence);

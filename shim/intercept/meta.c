@@ -7,9 +7,16 @@ static void before_stamp(void)
 	file_drain_all();
 }
 
-WRAP(int, ftruncate64, (int fd, off64_t len))
+/* By whatever descriptor a file is changed or written out, all of ours on it come first. */
+static void before_change(int fd)
 {
 	file_settle_fd(fd);
+	file_settle_path(fd, "", AT_EMPTY_PATH);
+}
+
+WRAP(int, ftruncate64, (int fd, off64_t len))
+{
+	before_change(fd);
 	int r = real.ftruncate64(fd, len);
 	file_resized_fd(fd);
 	return r;
@@ -17,13 +24,13 @@ WRAP(int, ftruncate64, (int fd, off64_t len))
 
 WRAP(int, truncate64, (const char *path, off64_t len))
 {
-	file_settle_path(path);
+	file_settle_path(AT_FDCWD, path, 0);
 	return next(truncate64)(path, len);
 }
 
 WRAP(int, fallocate64, (int fd, int mode, off64_t off, off64_t len))
 {
-	file_settle_fd(fd);
+	before_change(fd);
 	int r = next(fallocate64)(fd, mode, off, len);
 	file_resized_fd(fd);
 	return r;
@@ -31,7 +38,7 @@ WRAP(int, fallocate64, (int fd, int mode, off64_t off, off64_t len))
 
 WRAP(int, posix_fallocate64, (int fd, off64_t off, off64_t len))
 {
-	file_settle_fd(fd);
+	before_change(fd);
 	int r = next(posix_fallocate64)(fd, off, len);
 	file_resized_fd(fd);
 	return r;
@@ -52,16 +59,24 @@ WRAP(ssize_t, readahead, (int fd, off64_t off, size_t n))
 }
 
 /* The call itself also on error: what the kernel has is to be on the disk. */
-WRAP(int, fsync, (int fd))
+static int flush(int fd)
 {
 	int e = file_flush_fd(fd);
+
+	file_drain_path(fd, "", AT_EMPTY_PATH);
+	return e;
+}
+
+WRAP(int, fsync, (int fd))
+{
+	int e = flush(fd);
 	int r = real.fsync(fd);
 	return e ? edge(e) : r;
 }
 
 WRAP(int, fdatasync, (int fd))
 {
-	int e = file_flush_fd(fd);
+	int e = flush(fd);
 	int r = real.fdatasync(fd);
 	return e ? edge(e) : r;
 }
@@ -80,7 +95,7 @@ WRAP(int, syncfs, (int fd))
 
 WRAP(int, sync_file_range, (int fd, off64_t off, off64_t n, unsigned int flags))
 {
-	int e = file_flush_fd(fd);
+	int e = flush(fd);
 	int r = next(sync_file_range)(fd, off, n, flags);
 	return e ? edge(e) : r;
 }

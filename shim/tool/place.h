@@ -1,0 +1,49 @@
+/*
+ * What a place in the file tree is good for: the rules that do not depend on
+ * the file's use. The library decides by them, and `blktune --probe` tells.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../core/config.h"
+
+/* What a filesystem is good for. */
+enum fs {
+	FS_NONE,   /* not a disk's: left alone */
+	FS_CACHED, /* in memory: worth larger transfers in buffered mode only */
+	FS_ASK,    /* direct if statx says so (overlay: as its layers) */
+	FS_DIRECT, /* direct, unless statx says that it is not meant */
+	FS_BTRFS,  /* direct reads; writes of checksummed data are buffered in disguise */
+};
+
+/* What statx says of direct I/O on a file. */
+struct dio {
+	bool told;       /* it says anything at all */
+	uint32_t memory; /* alignments, bytes; 0: accepted but not direct */
+	uint32_t offset;
+	uint64_t mount;  /* id of the mount, 0 not known */
+};
+
+#define PLACE_ALIGN 4096 /* the least alignment that is used, whatever is allowed */
+
+/* By the magic number of statfs(2). */
+enum fs place_fs(long magic);
+/* path "" asks about the descriptor. */
+void place_dio(int fd, const char *path, struct dio *dio);
+/* Of file offset and length: what statx says and the logical sector size, where known. */
+uint32_t place_align(const struct dio *dio, uint32_t sector);
+/* May O_DIRECT be used, in this direction? */
+bool place_direct(enum fs fs, const struct dio *dio, bool write);
+/* Or is the file left alone? */
+bool place_tuned(enum fs fs, const struct dio *dio, enum mode mode);
+/*
+ * Is a block device mounted or the part of something (md, dm, loop)? Direct
+ * reads would miss what its filesystem has in memory. Yes when it cannot be
+ * seen.
+ */
+bool place_in_use(uint64_t rdev);
+
+#endif
