@@ -1,15 +1,14 @@
 /* The data calls: a small-call path without a system call, and the way to the rest. */
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../real.h"
 #include "config.h"
 #include "file.h"
+#include "pass.h"
 #include "policy.h"
-#include "process.h"
 #include "reader.h"
 #include "report.h"
 #include "writer.h"
@@ -19,10 +18,24 @@
 /* Positions beyond this are the kernel's to judge (s_maxbytes differs by filesystem). */
 #define POS_MOST  (1LL << 43)
 
+/*
+ * Other threads wait for the lock; only a signal handler on this thread can
+ * have come between. One instruction is enough for that, without a bus lock.
+ */
 static inline bool commit(struct file *f, uint64_t seen, uint32_t n)
 {
+#if defined(__x86_64__)
+	bool done;
+
+	__asm__ volatile("cmpxchgq %3, %1"
+			 : "=@ccz"(done), "+m"(f->cur), "+a"(seen)
+			 : "r"(seen + n)
+			 : "memory");
+	return done;
+#else
 	return __atomic_compare_exchange_n(&f->cur, &seen, seen + n, false, __ATOMIC_RELAXED,
 		__ATOMIC_RELAXED);
+#endif
 }
 
 /* All of it from the current block: true. */
@@ -98,37 +111,6 @@ static int pause_for(struct file *f)
 
 	file_put(f);
 	return fd;
-}
-
-/* Calls on what is not ours, which may wait: never while bytes are held for long. */
-
-static inline int before_block(int fd, short events)
-{
-	if (!__atomic_load_n(&file_dirty, __ATOMIC_RELAXED))
-		return 0;
-	int e = process_before_block(fd, events);
-	errno = e ? -e : errno;
-	return e;
-}
-
-ssize_t pass_read(int fd, void *buf, size_t n)
-{
-	return before_block(fd, POLLIN) ? -1 : real.read(fd, buf, n);
-}
-
-ssize_t pass_write(int fd, const void *buf, size_t n)
-{
-	return before_block(fd, POLLOUT) ? -1 : real.write(fd, buf, n);
-}
-
-ssize_t pass_readv(int fd, const struct iovec *v, int n)
-{
-	return before_block(fd, POLLIN) ? -1 : real.readv(fd, v, n);
-}
-
-ssize_t pass_writev(int fd, const struct iovec *v, int n)
-{
-	return before_block(fd, POLLOUT) ? -1 : real.writev(fd, v, n);
 }
 
 /* The answer of such a call counts as the program's and the kernel's. */

@@ -18,14 +18,8 @@
 #include "policy.h"
 #include "report.h"
 
-#define LEAF   512
-#define ROOT   32768 /* up to 16 Mi descriptors; higher numbers are not tuned */
-#define SLAB   32
-#define SLABS  8192
-
-struct leaf {
-	struct file *slot[LEAF];
-};
+#define SLAB  32
+#define SLABS 8192
 
 /* Files, and the list of the free ones: file i is followed by link[i] - 1. */
 struct slab {
@@ -34,7 +28,7 @@ struct slab {
 };
 
 struct table {
-	struct leaf *leaf[ROOT];
+	struct leaf *leaf[FD_ROOT]; /* first: fdtable points here */
 	struct slab *slab[SLABS];
 	uint64_t unused; /* list of free files: tag << 32 | index + 1 */
 	uint32_t made;   /* files ever made */
@@ -45,6 +39,7 @@ struct table {
 };
 
 static struct table *table;
+struct leaf **fdtable;
 
 static void *map_wiped(size_t size)
 {
@@ -73,24 +68,7 @@ static void *grow(void **slot, size_t size)
 	return seen;
 }
 
-static struct file **slot_of(int fd)
-{
-	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-
-	if (!t || (unsigned)fd >= LEAF * ROOT)
-		return NULL;
-	struct leaf *l = __atomic_load_n(&t->leaf[fd / LEAF], __ATOMIC_ACQUIRE);
-	return l ? &l->slot[fd % LEAF] : NULL;
-}
-
-struct file *fdtable_peek(int fd)
-{
-	struct file **s = slot_of(fd);
-
-	return s ? __atomic_load_n(s, __ATOMIC_ACQUIRE) : NULL;
-}
-
-struct file *file_get(int fd)
+struct file *file_get_locked(int fd)
 {
 	for (;;) {
 		struct file *f = fdtable_peek(fd);
@@ -107,12 +85,6 @@ struct file *file_get(int fd)
 		f->fd = fd;
 		return f;
 	}
-}
-
-void file_put(struct file *f)
-{
-	if (f->lock.owner)
-		lock_drop(&f->lock);
 }
 
 static struct file *file_at(struct table *t, uint32_t i)
@@ -175,6 +147,7 @@ static struct table *table_get(void)
 		t->leaf[0] = &t->first_leaf;
 		t->slab[0] = &t->first_slab;
 		known = t->live = true;
+		__atomic_store_n(&fdtable, t->leaf, __ATOMIC_RELEASE);
 	}
 	return t;
 }
@@ -192,10 +165,10 @@ static struct file **slot_make(int fd)
 {
 	struct table *t = table_get();
 
-	if (!t || (unsigned)fd >= LEAF * ROOT)
+	if (!t || (unsigned)fd >= FD_LEAF * FD_ROOT)
 		return NULL;
-	struct leaf *l = grow((void **)&t->leaf[fd / LEAF], sizeof(struct leaf));
-	return l ? &l->slot[fd % LEAF] : NULL;
+	struct leaf *l = grow((void **)&t->leaf[fd / FD_LEAF], sizeof(struct leaf));
+	return l ? &l->slot[fd % FD_LEAF] : NULL;
 }
 
 /* Forgets what a slot held: its descriptor was closed where the shim could not see it. */
@@ -219,7 +192,7 @@ static void slot_set(int fd, struct file *f)
 
 void fdtable_reset(int fd)
 {
-	struct file **s = slot_of(fd);
+	struct file **s = fdtable_slot(fd);
 
 	if (s && *s)
 		drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL));
@@ -287,7 +260,7 @@ static int other_fd(const struct file *f, int fd)
 
 int fdtable_close(int fd)
 {
-	struct file **s = slot_of(fd), *f;
+	struct file **s = fdtable_slot(fd), *f;
 	int ret = 0;
 
 	if (!s || !*s)
@@ -316,12 +289,12 @@ int fdtable_next(int fd)
 {
 	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 
-	for (unsigned i = fd + 1; t && i < LEAF * ROOT;) {
-		struct leaf *l = __atomic_load_n(&t->leaf[i / LEAF], __ATOMIC_ACQUIRE);
+	for (unsigned i = fd + 1; t && i < FD_LEAF * FD_ROOT;) {
+		struct leaf *l = __atomic_load_n(&t->leaf[i / FD_LEAF], __ATOMIC_ACQUIRE);
 
 		if (!l)
-			i = (i / LEAF + 1) * LEAF;
-		else if (l->slot[i % LEAF])
+			i = (i / FD_LEAF + 1) * FD_LEAF;
+		else if (l->slot[i % FD_LEAF])
 			return i;
 		else
 			i++;

@@ -190,10 +190,55 @@ extern bool file_off;
 
 /* --- descriptor table (fdtable.c) --- */
 
+#define FD_LEAF 512
+#define FD_ROOT 32768 /* up to 16 Mi descriptors; higher numbers are not tuned */
+
+struct leaf {
+	struct file *slot[FD_LEAF];
+};
+
+/* The first level. It lies in memory that is zero in a child. NULL: nothing was ever opened. */
+extern struct leaf **fdtable;
+
+static inline struct file **fdtable_slot(int fd)
+{
+	struct leaf **root = __atomic_load_n(&fdtable, __ATOMIC_ACQUIRE);
+
+	if (!root || (unsigned)fd >= FD_LEAF * FD_ROOT)
+		return NULL;
+	struct leaf *l = __atomic_load_n(&root[fd / FD_LEAF], __ATOMIC_ACQUIRE);
+	return l ? &l->slot[fd % FD_LEAF] : NULL;
+}
+
+/* What a descriptor refers to, unlocked; NULL: nothing of ours. */
+static inline struct file *fdtable_peek(int fd)
+{
+	struct file **s = fdtable_slot(fd);
+
+	return s ? __atomic_load_n(s, __ATOMIC_ACQUIRE) : NULL;
+}
+
+struct file *file_get_locked(int fd);
+
 /* The file behind a descriptor, locked, or NULL: nothing of ours. Give it back with file_put. */
-struct file *file_get(int fd);
-void file_put(struct file *f);
-struct file *fdtable_peek(int fd);
+static inline struct file *file_get(int fd)
+{
+	struct file *f = fdtable_peek(fd);
+
+	if (__builtin_expect(!f, 1))
+		return NULL;
+	if (!__libc_single_threaded || f->state == FILE_PASSED || file_off)
+		return file_get_locked(fd);
+	f->fd = fd;
+	return f;
+}
+
+static inline void file_put(struct file *f)
+{
+	if (f->lock.owner)
+		lock_drop(&f->lock);
+}
+
 /* A new description with these open(2) flags. The slot of its number is reset in any case. */
 void fdtable_open(int fd, int flags, const char *path);
 /* A number was handed out for something that is not ours. */
@@ -284,11 +329,6 @@ ssize_t file_writev(struct file *f, const struct iovec *v, int n);
 ssize_t file_preadv(struct file *f, const struct iovec *v, int n, off64_t off, int flags);
 ssize_t file_pwritev(struct file *f, const struct iovec *v, int n, off64_t off, int flags);
 off64_t file_seek(struct file *f, off64_t off, int whence);
-/* On descriptors that are not ours, as libc's: -1 and errno. What is held does not wait with them. */
-ssize_t pass_read(int fd, void *buf, size_t n);
-ssize_t pass_write(int fd, const void *buf, size_t n);
-ssize_t pass_readv(int fd, const struct iovec *v, int n);
-ssize_t pass_writev(int fd, const struct iovec *v, int n);
 
 /* --- own.c: the shim's own descriptors --- */
 

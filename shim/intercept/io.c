@@ -1,6 +1,7 @@
 /* Calls that move data or the offset. */
 #include <unistd.h>
 
+#include "../core/pass.h"
 #include "wrap.h"
 
 WRAP(ssize_t, read, (int fd, void *buf, size_t n))

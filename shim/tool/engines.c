@@ -68,7 +68,8 @@ const char *engine_choice(char *why, int room)
 	else if (config.engine == ENGINE_AIO && aio)
 		snprintf(why, room, "no aio here: %s", because(aio));
 	else if (aio)
-		snprintf(why, room, "no io_uring here: %s; no aio: %s", because(uring), because(aio));
+		snprintf(why, room, "no io_uring here: %s; no aio: %s", because(uring),
+			because(aio));
 	else if (uring)
 		snprintf(why, room, "no io_uring here: %s", because(uring));
 	return config.engine == ENGINE_URING || aio ? "sync" : "aio";

@@ -2,6 +2,7 @@
  * The library's settings as options. The rules for values are the library's
  * own (core/config.c is part of both); here are only the names and the help.
  */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ void say(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(heard, sizeof(heard), format, ap);
 	va_end(ap);
-	heard[strcspn(heard, "\n")] = 0;
+	heard[strlen(heard) - (heard[0] && heard[strlen(heard) - 1] == '\n')] = 0;
 }
 
 /* Lets config.c judge one variable; what it says is in heard. */
@@ -157,10 +158,8 @@ void choose_unknown(const char *name)
 
 	if (ambiguous(name, len))
 		return;
-	for (size_t k = 0; k < len && n < sizeof(variable) - 1; k++, n++)
-		variable[n] = name[k] == '-'			     ? '_'
-			      : name[k] >= 'a' && name[k] <= 'z' ? name[k] - 'a' + 'A'
-								     : name[k];
+	for (size_t k = 0; k < len && n < sizeof(variable) - 1; k++)
+		variable[n++] = name[k] == '-' ? '_' : toupper((unsigned char)name[k]);
 	variable[n] = 0;
 	judge(variable, "");
 	nearest = strstr(heard, "the nearest is ");

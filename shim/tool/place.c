@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
  * direct I/O (Linux 6.1, STATX_DIOALIGN). statx(2).
  */
 #define DIOALIGN 0x2000u
-#define MNT_ID   0x1000u
+#define MNT_ID 0x1000u
 struct kernel_statx {
 	uint32_t mask, blksize;
 	uint64_t attributes;
@@ -103,7 +104,8 @@ bool place_tuned(enum fs fs, const struct dio *dio, enum mode mode)
 	return mode != MODE_DIRECT || place_direct(fs, dio, false);
 }
 
-bool place_in_use(uint64_t rdev)
+/* Is the number in mountinfo, or has the device holders? */
+static bool listed(uint64_t rdev)
 {
 	char text[4096], want[32];
 	int n = snprintf(want, sizeof(want), " %u:%u ", major(rdev), minor(rdev));
@@ -137,4 +139,24 @@ bool place_in_use(uint64_t rdev)
 	sys(SYS_close, fd);
 	/* "." and ".." take 24 bytes each */
 	return r > 48;
+}
+
+bool place_in_use(int fd, uint64_t rdev)
+{
+	char name[32];
+	long r;
+
+	/*
+	 * The kernel knows: with O_EXCL it refuses a device that a filesystem,
+	 * swap, md or dm has claimed, also by way of a partition, and also where
+	 * mountinfo has another number (btrfs). It is claimed for an instant.
+	 */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	r = sys(SYS_openat, AT_FDCWD, name, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	if (r == -EBUSY)
+		return true;
+	if (sys_failed(r))
+		return listed(rdev);
+	sys(SYS_close, r);
+	return false;
 }

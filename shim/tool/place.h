@@ -40,10 +40,10 @@ bool place_direct(enum fs fs, const struct dio *dio, bool write);
 /* Or is the file left alone? */
 bool place_tuned(enum fs fs, const struct dio *dio, enum mode mode);
 /*
- * Is a block device mounted or the part of something (md, dm, loop)? Direct
- * reads would miss what its filesystem has in memory. Yes when it cannot be
- * seen.
+ * Is a block device mounted or a part of something (md, dm)? Direct reads
+ * would miss what its filesystem has in memory. Yes when it cannot be seen.
+ * Not to be asked of a descriptor that was opened with O_EXCL: it is the use.
  */
-bool place_in_use(uint64_t rdev);
+bool place_in_use(int fd, uint64_t rdev);
 
 #endif

@@ -21,16 +21,16 @@
 struct probe {
 	const char *path;
 	struct stat st;
-	int fd;             /* the file; of a directory a nameless file in it; -1 none */
-	int error;          /* errno of opening it */
+	int fd; /* the file; of a directory a nameless file in it; -1 none */
+	int error; /* errno of opening it */
 	enum fs fs;
 	char fs_name[64], mount[256], source[256]; /* of mountinfo, "" not known */
 	struct dio dio;
-	dev_t dev;          /* of the device below, 0 none */
+	dev_t dev; /* of the device below, 0 none */
 	uint32_t logical, physical; /* its sectors, bytes, 0 not known */
 	uint32_t align;
-	bool in_use;        /* a block device that is mounted or part of something */
-	const char *trial;  /* why a direct transfer was refused, NULL: it was not */
+	bool in_use; /* a block device that is mounted or part of something */
+	const char *trial; /* why a direct transfer was refused, NULL: it was not */
 };
 
 static const char *rounded(double v, char *text, size_t room)
@@ -74,7 +74,8 @@ static void look_mount(struct probe *p)
 		char *rest = strstr(line, " - ");
 		int at = 0;
 
-		if (!rest || sscanf(line, "%llu %*u %u:%u %*s %n", &id, &high, &low, &at) < 3 || !at)
+		if (!rest || sscanf(line, "%llu %*u %u:%u %*s %n", &id, &high, &low, &at) < 3 ||
+			!at)
 			continue;
 		if (p->dio.mount ? id != p->dio.mount : makedev(high, low) != p->st.st_dev)
 			continue;
@@ -129,7 +130,7 @@ static void look_device(struct probe *p)
 
 		if (p->fd >= 0 && !ioctl(p->fd, BLKSSZGET, &size))
 			p->logical = size;
-		p->in_use = place_in_use(p->dev);
+		p->in_use = place_in_use(p->fd, p->dev);
 	}
 }
 
@@ -215,15 +216,16 @@ static void plan(const struct probe *p, bool write, char *text, size_t room)
 	else if (write && limited(p))
 		snprintf(text, room, "left alone (limit)");
 	else if (config.mode == MODE_DONTCACHE)
-		snprintf(text, room, "through the page cache in blocks of %s, dropped behind", size);
+		snprintf(
+			text, room, "through the page cache in blocks of %s, dropped behind", size);
 	else if (config.mode == MODE_BUFFERED || !direct(p, write))
 		snprintf(text, room, "through the page cache in blocks of %s", size);
 	else if (small)
 		snprintf(text, room, "through the page cache in blocks of %s (small: below %s)",
 			size, least);
 	else if (S_ISDIR(p->st.st_mode) && config.direct_min)
-		snprintf(text, room, "direct in blocks of %s; below %s through the page cache", size,
-			least);
+		snprintf(text, room, "direct in blocks of %s; below %s through the page cache",
+			size, least);
 	else
 		snprintf(text, room, "direct in blocks of %s", size);
 }
@@ -244,8 +246,9 @@ static void show_space(const struct probe *p)
 	bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	printf("  free space    %s of %s%s\n", rounded(bytes, free, sizeof(free)),
 		rounded((double)fs.f_blocks * fs.f_frsize, all, sizeof(all)),
-		bytes > 2 * (uint64_t)config.write_block ? ""
-							  : " (nearly-full: writes are not held back)");
+		bytes > 2 * (uint64_t)config.write_block
+			? ""
+			: " (nearly-full: writes are not held back)");
 }
 
 static void show(const struct probe *p)
@@ -274,6 +277,8 @@ static void show(const struct probe *p)
 		why_not(p, write, text, sizeof(text));
 		printf("\n  direct %s %s%s", write ? "write " : "read  ",
 			direct(p, write) ? "yes" : "no: ", direct(p, write) ? "" : text);
+		if (direct(p, write) && p->error)
+			printf(" (not tried: %s)", strerror(p->error));
 	}
 	snprintf(engine, sizeof(engine), "%s", engine_choice(text, sizeof(text)));
 	printf("\n  engine        %s%s%s%s\n", engine, *text ? " (" : "", text, *text ? ")" : "");

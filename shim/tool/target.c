@@ -27,9 +27,9 @@
 struct program {
 	unsigned char class, data; /* of e_ident */
 	uint16_t machine;
-	bool foreign;      /* not of this machine's class and byte order: nothing below is known */
-	bool dynamic;      /* a loader is asked for */
-	bool library;      /* a shared object with a name: the loader itself, run as a program */
+	bool foreign; /* not of this machine's class and byte order: nothing below is known */
+	bool dynamic; /* a loader is asked for */
+	bool library; /* a shared object with a name: the loader itself, run as a program */
 	bool go;
 	char loader[256];
 };
@@ -104,10 +104,12 @@ static bool read_program(int fd, struct program *p)
 	p->class = head.e_ident[EI_CLASS];
 	p->data = head.e_ident[EI_DATA];
 	p->machine = head.e_machine;
-	p->foreign = p->class != (__SIZEOF_POINTER__ == 8 ? ELFCLASS64 : ELFCLASS32) ||
-		     p->data != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB);
+	p->foreign =
+		p->class != (__SIZEOF_POINTER__ == 8 ? ELFCLASS64 : ELFCLASS32) ||
+		p->data != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB);
 	if (p->foreign) {
-		if (p->data != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
+		if (p->data !=
+			(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
 			p->machine = __builtin_bswap16(p->machine);
 		return true;
 	}
@@ -134,8 +136,14 @@ static const char *machine(const struct program *p, char *text, size_t room)
 		uint16_t number;
 		const char *name;
 	} names[] = {
-		{EM_386, "i386"}, {EM_X86_64, "x86-64"}, {EM_ARM, "ARM"}, {EM_AARCH64, "aarch64"},
-		{EM_RISCV, "RISC-V"}, {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"}, {EM_MIPS, "MIPS"},
+		{EM_386, "i386"},
+		{EM_X86_64, "x86-64"},
+		{EM_ARM, "ARM"},
+		{EM_AARCH64, "aarch64"},
+		{EM_RISCV, "RISC-V"},
+		{EM_PPC64, "PowerPC"},
+		{EM_S390, "S/390"},
+		{EM_MIPS, "MIPS"},
 	};
 	const char *bits = p->class == ELFCLASS64 ? "64" : "32";
 
@@ -183,8 +191,9 @@ static void check_program(const struct program *p, const char *subject, const ch
 	if (read_program_at(library, &of_library) &&
 		(p->class != of_library.class || p->data != of_library.data ||
 			p->machine != of_library.machine)) {
-		complain("warning: %s is a %s program, the library is %s: it runs without it", subject,
-			machine(p, text, sizeof(text)), machine(&of_library, other, sizeof(other)));
+		complain("warning: %s is a %s program, the library is %s: it runs without it",
+			subject, machine(p, text, sizeof(text)),
+			machine(&of_library, other, sizeof(other)));
 		return;
 	}
 	if (p->go) {
@@ -196,7 +205,7 @@ static void check_program(const struct program *p, const char *subject, const ch
 			subject);
 	} else if (*p->loader && read_program_at("/proc/self/exe", &self) && *self.loader &&
 		   strcmp(base(p->loader), base(self.loader))) {
-		complain("warning: %s is loaded by %s, not %s: another C library may refuse this one",
+		complain("warning: %s is loaded by %s, not %s: another C library may refuse it",
 			subject, p->loader, base(self.loader));
 	}
 }
@@ -260,7 +269,7 @@ static void check(const char *path, const char *script, const char *library, int
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		check_privileges(path, subject);
-		complain("warning: %s cannot be read: whether the library can work in it is not known",
+		complain("warning: %s cannot be read: whether it can be tuned is not known",
 			subject);
 		return;
 	}

@@ -1,0 +1,44 @@
+/*
+ * Calls on descriptors that are not ours, as libc's: -1 and errno. They may
+ * wait, and what is held must not wait with them.
+ */
+#ifndef PASS_H
+#define PASS_H
+
+#include <errno.h>
+#include <poll.h>
+
+#include "../real.h"
+#include "file.h"
+#include "process.h"
+
+static inline int before_block(int fd, short events)
+{
+	if (__builtin_expect(!__atomic_load_n(&file_dirty, __ATOMIC_RELAXED), 1))
+		return 0;
+	int e = process_before_block(fd, events);
+	errno = e ? -e : errno;
+	return e;
+}
+
+static inline ssize_t pass_read(int fd, void *buf, size_t n)
+{
+	return before_block(fd, POLLIN) ? -1 : real.read(fd, buf, n);
+}
+
+static inline ssize_t pass_write(int fd, const void *buf, size_t n)
+{
+	return before_block(fd, POLLOUT) ? -1 : real.write(fd, buf, n);
+}
+
+static inline ssize_t pass_readv(int fd, const struct iovec *v, int n)
+{
+	return before_block(fd, POLLIN) ? -1 : real.readv(fd, v, n);
+}
+
+static inline ssize_t pass_writev(int fd, const struct iovec *v, int n)
+{
+	return before_block(fd, POLLOUT) ? -1 : real.writev(fd, v, n);
+}
+
+#endif
