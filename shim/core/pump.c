@@ -198,7 +198,7 @@ static ssize_t copy(struct file *in, struct file *out, size_t n, int share, cons
 	size_t done = 0;
 	ssize_t r;
 
-	if (in->doing == WRITING || in->dirty || size < 0)
+	if (size < 0)
 		return PUMP_NOT;
 	if (n > CALL_MOST)
 		n = CALL_MOST;
@@ -257,7 +257,7 @@ ssize_t pump(int from, off64_t *from_off, int to, size_t n, int share)
 		in->fd = from;
 		out->fd = to;
 		quiet_begin(&q);
-		if (both_tuned(in, out, n)) {
+		if (both_tuned(in, out, n) && !writer_drain(in) && in->state == FILE_TUNED) {
 			off64_t back = file_pos(in);
 
 			if (from_off)
