@@ -2,6 +2,10 @@
 CC     ?= cc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
+# Where the loader looks, so that the bare name works: LD_PRELOAD=libblktune.so
+LIBDIR ?= $(PREFIX)/lib
+DEBDIR ?= build
+VERSION := 0.1.0
 
 # Wrappers must not meet fortified inlines or large-file redirections of their own names.
 override CFLAGS += -std=gnu11 -D_GNU_SOURCE -D_LARGEFILE64_SOURCE -U_FORTIFY_SOURCE \
@@ -17,8 +21,20 @@ libblktune.so: $(OBJECTS) build/exports.map
 	$(CC) -shared -Wl,-soname,$@ -Wl,--version-script=build/exports.map \
 		-Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(OBJECTS) -ldl
 
-blktune: build/shim/tool/blktune.o
-	$(CC) $(LDFLAGS) -o $@ $^
+# The launcher judges values and places as the library does, with the same code.
+TOOL := $(patsubst %.c,build/%.o,$(wildcard shim/tool/*.c)) build/shim/core/config.o \
+	build/shim/core/place.o
+
+blktune: $(TOOL)
+	$(CC) -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(TOOL)
+
+# What it was built for: another LIBDIR or VERSION builds it anew.
+build/shim/tool/main.o: override CFLAGS += -DLIBDIR='"$(LIBDIR)"' -DVERSION='"$(VERSION)"'
+build/shim/tool/main.o: build/built-for
+
+build/built-for: FORCE
+	@mkdir -p $(@D)
+	@echo '$(LIBDIR) $(VERSION)' | cmp -s - $@ || echo '$(LIBDIR) $(VERSION)' >$@
 
 build/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -29,8 +45,50 @@ build/exports.map: shim/exports.map.in shim/calls.def shim/calls.h Makefile
 	@mkdir -p $(@D)
 	$(CC) -E -P -x c -D_GNU_SOURCE -DCALLS_NAMES_ONLY $< >$@
 
+demo: all
+	bench/demo
+
+# Gets what the tests need where that is missing (apt-get, as root), and runs them.
+check: all
+	tests/check
+
+# Minutes of random operations, bare and under the shim: make soak MINUTES=30
+MINUTES ?= 10
+soak: all
+	tests/exerciser --matrix -t $(MINUTES)
+
+bench-quick: all
+	bench/limits -q
+
+BINDIR  = $(DESTDIR)$(PREFIX)/bin
+MANDIR  = $(DESTDIR)$(PREFIX)/share/man/man1
+COMPDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+
+install: all
+	install -d $(BINDIR) $(DESTDIR)$(LIBDIR) $(MANDIR) $(COMPDIR)
+	install -m 755 blktune $(BINDIR)/blktune
+	install -m 644 libblktune.so $(DESTDIR)$(LIBDIR)/libblktune.so
+	install -m 644 shim/tool/blktune.1 $(MANDIR)/blktune.1
+	install -m 644 shim/tool/blktune.bash $(COMPDIR)/blktune
+	$(if $(DESTDIR),,ldconfig)
+
+uninstall:
+	rm -f $(BINDIR)/blktune $(DESTDIR)$(LIBDIR)/libblktune.so $(MANDIR)/blktune.1 \
+		$(COMPDIR)/blktune
+	$(if $(DESTDIR),,ldconfig)
+
+# A tree of its own: the launcher is built for the package's directories.
+DEB_LIBDIR = /usr/lib/$(shell dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || $(CC) -print-multiarch)
+
+deb:
+	rm -rf build/deb
+	mkdir -p build/deb/src
+	cp -R Makefile shim build/deb/src
+	$(MAKE) -C build/deb/src install DESTDIR=$(CURDIR)/build/deb/stage PREFIX=/usr LIBDIR=$(DEB_LIBDIR)
+	VERSION=$(VERSION) packaging/deb build/deb/stage $(DEBDIR)
+
 clean:
 	rm -rf build libblktune.so blktune
 
-.PHONY: all clean
--include $(OBJECTS:.o=.d)
+.PHONY: all demo check soak bench-quick install uninstall deb clean FORCE
+-include $(OBJECTS:.o=.d) $(TOOL:.o=.d)

@@ -10,6 +10,7 @@
 #include "../engine/pool.h"
 #include "../real.h"
 #include "../sys.h"
+#include "cache.h"
 #include "config.h"
 #include "file.h"
 #include "policy.h"
@@ -218,8 +219,10 @@ int file_close(struct file *f)
 
 	if (ret)
 		writer_discard(f);
-	if (!ret && f->late)
-		ret = f->late;
+	int e = cache_finish(f);
+	if (!ret)
+		ret = f->late ? f->late : e;
+	f->late = 0;
 	reader_drop(f);
 	return ret;
 }

@@ -140,6 +140,10 @@ struct file {
 	uint32_t end;     /* WRITING: place at which the block is full */
 	off64_t buffered_low, buffered_high; /* what we wrote buffered and did not wait for */
 	int late;         /* -errno of write-out after the kernel accepted the bytes */
+	bool behind;      /* buffered transfers do not leave their pages in the cache */
+	bool plain_only;  /* RWF_DONTCACHE was refused */
+	bool behind_keep; /* pages of the window below were cached before: they stay */
+	off64_t behind_low, behind_high; /* window that is being written out */
 	bool strict;      /* an error was seen: every write reaches the kernel before it returns */
 	bool classifying; /* waits to be, or is being classified; atomic */
 	bool probed;      /* direct was checked by statx */
@@ -173,7 +177,7 @@ struct quiet {
 /* Is there anything of it that its closing would have to see to? */
 static inline bool file_holds(const struct file *f)
 {
-	return f->doing != IDLE || f->dirty || f->side.data || f->late;
+	return f->doing != IDLE || f->dirty || f->side.data || f->late || f->behind_high;
 }
 
 void quiet_begin(struct quiet *q);

@@ -1,8 +1,6 @@
 #include <errno.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,63 +12,8 @@
 #include "../real.h"
 #include "../sys.h"
 #include "config.h"
+#include "place.h"
 #include "policy.h"
-
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
-#ifndef BCACHEFS_SUPER_MAGIC
-#define BCACHEFS_SUPER_MAGIC 0xca451a4e
-#endif
-
-/*
- * statx as the kernel has it: libc's structure ends before the fields on
- * direct I/O (Linux 6.1, STATX_DIOALIGN). statx(2).
- */
-#define DIOALIGN 0x2000u
-struct kernel_statx {
-	uint32_t mask, blksize;
-	uint64_t attributes;
-	uint32_t nlink, uid, gid;
-	uint16_t mode, pad;
-	uint64_t ino, size, blocks, attributes_mask;
-	uint64_t times[8];
-	uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
-	uint64_t mnt_id;
-	uint32_t dio_mem_align, dio_offset_align;
-	uint64_t spare[12];
-};
-_Static_assert(sizeof(struct kernel_statx) == 256, "statx(2)");
-_Static_assert(__builtin_offsetof(struct kernel_statx, dio_offset_align) == 156, "statx(2)");
-
-/* What a filesystem is good for. */
-enum fs {
-	FS_NONE,   /* not a disk's: left alone */
-	FS_CACHED, /* in memory: worth larger transfers in buffered mode only */
-	FS_ASK,    /* direct if statx says so (overlay: as its layers) */
-	FS_DIRECT, /* direct, unless statx says that it is not meant */
-	FS_BTRFS,  /* direct reads; writes of checksummed data are buffered in disguise */
-};
-
-static enum fs fs_of(long magic)
-{
-	switch (magic) {
-	case EXT4_SUPER_MAGIC: /* ext2 and ext3 too */
-	case XFS_SUPER_MAGIC:
-	case F2FS_SUPER_MAGIC:
-		return FS_DIRECT;
-	case BTRFS_SUPER_MAGIC:
-		return FS_BTRFS;
-	case OVERLAYFS_SUPER_MAGIC:
-	case BCACHEFS_SUPER_MAGIC:
-		return FS_ASK;
-	case TMPFS_MAGIC:
-	case RAMFS_MAGIC:
-		return FS_CACHED;
-	default:
-		return FS_NONE;
-	}
-}
 
 /* Filesystems seen last; races only cost another fstatfs. */
 static struct {
@@ -109,19 +52,16 @@ static enum fs fs_of_file(const struct file *f)
 		return FS_NONE;
 	seen[i].known = 0;
 	seen[i].dev = f->dev;
-	seen[i].fs = fs_of(sfs.f_type);
+	seen[i].fs = place_fs(sfs.f_type);
 	seen[i].known = 1;
 	return seen[i].fs;
 }
 
-/* FICLONERANGE answers for the rest: xfs may be made without. */
 bool policy_shares(const struct file *f)
 {
 	struct statfs64 sfs;
 
-	return !sys_failed(sys(SYS_fstatfs, f->fd, &sfs)) &&
-	       (sfs.f_type == BTRFS_SUPER_MAGIC || sfs.f_type == XFS_SUPER_MAGIC ||
-		       sfs.f_type == BCACHEFS_SUPER_MAGIC || sfs.f_type == OVERLAYFS_SUPER_MAGIC);
+	return !sys_failed(sys(SYS_fstatfs, f->fd, &sfs)) && place_shares(sfs.f_type);
 }
 
 bool policy_space(struct file *f)
@@ -162,47 +102,6 @@ static bool limited(void)
 
 /* --- block devices --- */
 
-/*
- * Is this device mounted or the part of something (md, dm, loop)? Direct
- * reads would miss what its filesystem has in memory. Yes when it cannot be
- * seen.
- */
-static bool in_use(uint64_t rdev)
-{
-	char text[4096], want[32];
-	int n = snprintf(want, sizeof(want), " %u:%u ", major(rdev), minor(rdev));
-	size_t kept = 0;
-	bool found = false;
-
-	int fd = sys(SYS_openat, AT_FDCWD, "/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	for (;;) {
-		ssize_t r = sys(SYS_read, fd, text + kept, sizeof(text) - 1 - kept);
-
-		if (r <= 0)
-			break;
-		kept += r;
-		text[kept] = 0;
-		found |= strstr(text, want) != NULL;
-		size_t tail = kept < (size_t)n ? kept : (size_t)n;
-		memmove(text, text + kept - tail, tail);
-		kept = tail;
-	}
-	sys(SYS_close, fd);
-	if (found)
-		return true;
-	snprintf(text, sizeof(text), "/sys/dev/block/%u:%u/holders", major(rdev), minor(rdev));
-	fd = sys(SYS_openat, AT_FDCWD, text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	char entries[1024] __attribute__((aligned(8)));
-	ssize_t r = sys(SYS_getdents64, fd, entries, sizeof(entries));
-	sys(SYS_close, fd);
-	/* "." and ".." take 24 bytes each */
-	return r > 48;
-}
-
 static enum reason classify_device(struct file *f, uint64_t rdev, bool write)
 {
 	int sector = 0;
@@ -213,10 +112,10 @@ static enum reason classify_device(struct file *f, uint64_t rdev, bool write)
 		sys_failed(sys(SYS_ioctl, f->fd, BLKGETSIZE64, &size)))
 		return REASON_RAW;
 	f->size = size;
-	f->align = sector > PAGE ? sector : PAGE;
+	f->align = place_align(&(struct dio){0}, sector);
 	f->direct = config.mode == MODE_DIRECT;
 	f->probed = true;
-	if (f->direct && in_use(rdev)) {
+	if (f->direct && place_in_use(rdev)) {
 		f->direct = false;
 		f->reason = REASON_MOUNTED;
 		if (write)
@@ -229,27 +128,25 @@ static enum reason classify_device(struct file *f, uint64_t rdev, bool write)
 
 bool policy_direct(struct file *f, bool write)
 {
-	struct kernel_statx st;
+	struct dio dio;
 
 	if (!f->direct || f->probed)
-		return f->direct;
+		return f->direct && !(write && f->behind);
 	f->probed = true;
 	enum fs fs = fs_of_file(f);
-	long r = sys(SYS_statx, f->fd, "", AT_EMPTY_PATH, DIOALIGN, &st);
-	bool told = !sys_failed(r) && st.mask & DIOALIGN;
-
-	if (told && st.dio_offset_align > f->align)
-		f->align = st.dio_offset_align;
-	if (told ? !st.dio_offset_align : fs == FS_ASK) {
-		/* Accepted but not direct: encrypted, journalled or inline data. */
-		f->direct = false;
+	place_dio(f->fd, "", &dio);
+	f->align = place_align(&dio, f->align);
+	f->direct = place_direct(fs, &dio, false);
+	if (!f->direct) {
 		f->wanted = REASON_FILESYSTEM;
+		return false;
 	}
-	if (fs == FS_BTRFS && write) {
-		f->direct = false;
+	if ((f->flags & O_ACCMODE) != O_RDONLY && !place_direct(fs, &dio, true)) {
+		/* btrfs: checksummed data is buffered in disguise, and waited for. */
+		f->behind = true;
 		f->reason = REASON_FILESYSTEM;
 	}
-	return f->direct;
+	return !(write && f->behind);
 }
 
 static enum reason classify_regular(struct file *f, const struct stat64 *st)
@@ -272,6 +169,7 @@ static enum reason classify_regular(struct file *f, const struct stat64 *st)
 	default:
 		f->direct = config.mode == MODE_DIRECT;
 	}
+	f->behind = config.mode == MODE_DONTCACHE;
 	if ((f->flags & O_ACCMODE) != O_RDONLY && limited())
 		return REASON_LIMIT;
 	if ((uint64_t)st->st_size < config.direct_min)
@@ -323,6 +221,11 @@ static bool lock_twin(struct file *f)
 }
 
 /* Other descriptions of the same inode, of which one writes, are the kernel's from now on. */
+static bool writes(const struct file *f)
+{
+	return (f->flags & O_ACCMODE) != O_RDONLY || f->flags & O_TRUNC;
+}
+
 bool policy_twins(struct file *self)
 {
 	bool found = false;
@@ -335,8 +238,7 @@ bool policy_twins(struct file *self)
 		identify(f);
 		if (f->dev != self->dev || f->ino != self->ino)
 			continue;
-		if ((f->flags & O_ACCMODE) == O_RDONLY && (self->flags & O_ACCMODE) == O_RDONLY &&
-			f->reason != REASON_LOCKED)
+		if (!writes(f) && !writes(self) && f->reason != REASON_LOCKED)
 			continue;
 		found = true;
 		if (!lock_twin(f))
@@ -422,8 +324,7 @@ void policy_classify(struct file *f, size_t n, bool write)
 	enum reason reason;
 
 	/* A whole small file in one call: nothing to gain, so nothing is set up. */
-	if (!write && !f->moved && (f->flags & O_ACCMODE) == O_RDONLY &&
-		!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE)) {
+	if (!write && !f->moved && (f->flags & O_ACCMODE) == O_RDONLY) {
 		struct stat64 st;
 
 		if (!sys_failed(sys(SYS_fstat, f->fd, &st)) && S_ISREG(st.st_mode) &&
@@ -431,6 +332,8 @@ void policy_classify(struct file *f, size_t n, bool write)
 			config.mode != MODE_OBSERVE) {
 			f->dev = st.st_dev;
 			f->ino = st.st_ino;
+			if (__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
+				policy_twins(f);
 			f->reason = REASON_SMALL;
 			file_set_state(f, FILE_PASSED);
 			return;

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,9 @@ void process_init(char **env)
 
 	real_init();
 	config_read(env);
+	/* In a set-uid program (/etc/ld.so.preload) the environment is somebody else's. */
+	if (getauxval(AT_SECURE))
+		config.on = false;
 	report_init();
 	errno = error;
 }

@@ -5,6 +5,7 @@
 
 #include "../real.h"
 #include "../sys.h"
+#include "cache.h"
 #include "config.h"
 #include "file.h"
 #include "policy.h"
@@ -154,6 +155,8 @@ static ssize_t step(struct file *in, struct file *out, size_t n, bool *bad)
 	*bad = false;
 	direct = in->direct && in->kind == KIND_REGULAR &&
 		 (uint64_t)in->size >= config.direct_min && policy_direct(in, false);
+	if (direct && cache_hot(in, from, from + k))
+		direct = false;
 	if (in->doing == IDLE && from >= in->wary && in->kind == KIND_REGULAR &&
 		(!direct || (from % in->align == 0 && (uintptr_t)room % PAGE == 0))) {
 		size_t whole = (k + in->align - 1) / in->align * in->align;

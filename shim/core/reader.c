@@ -5,6 +5,7 @@
 #include "../engine/pool.h"
 #include "../real.h"
 #include "../sys.h"
+#include "cache.h"
 #include "config.h"
 #include "policy.h"
 #include "reader.h"
@@ -136,7 +137,11 @@ static ssize_t fetch(struct file *f, struct block *b, bool direct)
 		if (file_set_direct(f, false))
 			return -EIO;
 	}
-	r = engine_do(&b->t);
+	if (f->behind && !f->direct_set && f->size >= (off64_t)config.direct_min &&
+		!cache_hot(f, b->t.off, b->t.off + b->t.len))
+		r = cache_read(f, b->t.buf, b->t.len, b->t.off);
+	else
+		r = engine_do(&b->t);
 	if (r == -EINVAL && f->direct_set) {
 		f->direct = false;
 		return fetch(f, b, false);
@@ -165,6 +170,8 @@ static void go_on(struct file *f)
 		off64_t low, high;
 
 		range(f, next, true, &low, &high);
+		if (cache_hot(f, low, high))
+			return; /* that one is copied from the cache, when it is its turn */
 		if (!buffer(b, low, &high, f->align))
 			return;
 		describe(f, b, low, high);
@@ -248,6 +255,8 @@ static int fill(struct file *f)
 	if (f->wanted)
 		return -EOPNOTSUPP;
 	range(f, pos, direct, &low, &high);
+	if (direct && cache_hot(f, low, high))
+		direct = false;
 	struct block b = {0};
 	if (!buffer(&b, low, &high, direct ? f->align : 1))
 		return -ENOMEM;
@@ -384,6 +393,8 @@ static int fill_side(struct file *f, off64_t off)
 	if (f->wanted)
 		return -EOPNOTSUPP;
 	range(f, off, direct, &low, &high);
+	if (direct && cache_hot(f, low, high))
+		direct = false;
 	if (!buffer(&f->side, low, &high, direct ? f->align : 1))
 		return -ENOMEM;
 	describe(f, &f->side, low, high);

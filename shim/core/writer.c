@@ -4,6 +4,7 @@
 
 #include "../engine/pool.h"
 #include "../real.h"
+#include "cache.h"
 #include "config.h"
 #include "policy.h"
 #include "reader.h"
@@ -43,6 +44,19 @@ static ssize_t timed(struct file *f, struct transfer *t)
 	return r;
 }
 
+/* write where the kernel's offset is there already: it need not be set afterwards. */
+static ssize_t write_at(struct file *f, const void *buf, size_t n, off64_t off)
+{
+	bool here = f->kernel == off;
+	ssize_t r = here ? real.write(f->fd, buf, n) : real.pwrite64(f->fd, buf, n, off);
+
+	if (r < 0)
+		return -errno;
+	if (here)
+		f->kernel += r;
+	return r;
+}
+
 /* One ordinary pwrite, through the cache: bytes, or -errno. */
 static ssize_t plain(struct file *f, const void *buf, size_t n, off64_t off)
 {
@@ -52,13 +66,13 @@ static ssize_t plain(struct file *f, const void *buf, size_t n, off64_t off)
 	if (e)
 		return e;
 	do {
-		r = f->kernel == off ? real.write(f->fd, buf, n)
-				     : real.pwrite64(f->fd, buf, n, off);
-	} while (r < 0 && errno == EINTR);
+		if (f->behind && off + (off64_t)n >= (off64_t)config.direct_min)
+			r = cache_write(f, buf, n, off);
+		else
+			r = write_at(f, buf, n, off);
+	} while (r == -EINTR);
 	if (r < 0)
-		return -errno;
-	if (f->kernel == off)
-		f->kernel += r;
+		return r;
 	file_counted(f, &f->write, r);
 	if (f->buffered_high <= f->buffered_low || off < f->buffered_low)
 		f->buffered_low = off;

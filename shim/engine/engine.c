@@ -13,7 +13,7 @@
  * kernel for all, and takes in what is over for all.
  */
 static struct lock submitting, reaping;
-static const struct engine *engine;
+static const struct engine *engine, *used;
 
 /*
  * Under a seccomp filter that was there before us the question itself may be
@@ -64,7 +64,7 @@ static const struct engine *get(void)
 		return e;
 	lock_take(&submitting);
 	if (!engine)
-		__atomic_store_n(&engine, choose(), __ATOMIC_RELEASE);
+		__atomic_store_n(&engine, used = choose(), __ATOMIC_RELEASE);
 	e = engine;
 	lock_drop(&submitting);
 	return e;
@@ -77,9 +77,7 @@ int engine_depth(void)
 
 const char *engine_name(void)
 {
-	static const char *const names[] = {"auto", "uring", "aio", "sync"};
-
-	return engine ? engine->name : names[config.engine];
+	return used ? used->name : "none";
 }
 
 void engine_start(struct transfer *t)

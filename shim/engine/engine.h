@@ -32,7 +32,7 @@ ssize_t engine_wait(struct transfer *t);
  * Chooses the implementation when that has not happened.
  */
 int engine_depth(void);
-/* "uring", "aio" or "sync": what carries transfers out now, or would. */
+/* "uring", "aio" or "sync": what carried transfers out; "none": there were none to start. */
 const char *engine_name(void);
 /* Nothing is in flight: gives the kernel's side back (before unshare, seccomp, exit). */
 void engine_close(void);

@@ -192,15 +192,6 @@ WRAP(int, lockf64, (int fd, int cmd, off64_t len))
 #define FICLONE_      0x40049409UL
 #define FICLONERANGE_ 0x4020940dUL
 
-static void before_ioctl(int fd, unsigned long request, long arg)
-{
-	file_lend_fd(fd);
-	if (request == FICLONE_)
-		file_settle_fd(arg);
-	else if (request == FICLONERANGE_)
-		file_settle_all();
-}
-
 WRAP(int, ioctl, (int fd, unsigned long request, ...))
 {
 	va_list ap;
@@ -208,9 +199,14 @@ WRAP(int, ioctl, (int fd, unsigned long request, ...))
 	va_start(ap, request);
 	long arg = va_arg(ap, long);
 	va_end(ap);
+	if (request == FICLONE_ || request == FICLONERANGE_)
+		file_settle_all();
+	else if (fdtable_peek(fd))
+		file_lend_fd(fd);
+	int r = real.ioctl(fd, request, arg);
 	if (fdtable_peek(fd))
-		before_ioctl(fd, request, arg);
-	return real.ioctl(fd, request, arg);
+		file_resized_fd(fd);
+	return r;
 }
 
 /* --- numbers that are handed out for other things --- */

@@ -31,8 +31,8 @@ static FILE *opened(FILE *f, const char *path, const char *mode)
 
 WRAP(FILE *, fopen64, (const char *path, const char *mode))
 {
-	if (*mode == 'w')
-		file_drain_path(AT_FDCWD, path, 0);
+	/* It may be cut, and its end looked for, inside. */
+	file_drain_path(AT_FDCWD, path, 0);
 	return opened(next(fopen64)(path, mode), path, mode);
 }
 

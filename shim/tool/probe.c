@@ -15,7 +15,7 @@
 
 #include "../core/config.h"
 #include "../core/file.h"
-#include "place.h"
+#include "../core/place.h"
 #include "tool.h"
 
 struct probe {
@@ -130,7 +130,7 @@ static void look_device(struct probe *p)
 
 		if (p->fd >= 0 && !ioctl(p->fd, BLKSSZGET, &size))
 			p->logical = size;
-		p->in_use = place_in_use(p->fd, p->dev);
+		p->in_use = place_in_use(p->dev);
 	}
 }
 

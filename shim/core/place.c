@@ -57,6 +57,12 @@ enum fs place_fs(long magic)
 	}
 }
 
+bool place_shares(long magic)
+{
+	return magic == BTRFS_SUPER_MAGIC || magic == XFS_SUPER_MAGIC ||
+	       magic == BCACHEFS_SUPER_MAGIC || magic == OVERLAYFS_SUPER_MAGIC;
+}
+
 void place_dio(int fd, const char *path, struct dio *dio)
 {
 	struct kernel_statx st;
@@ -104,8 +110,8 @@ bool place_tuned(enum fs fs, const struct dio *dio, enum mode mode)
 	return mode != MODE_DIRECT || place_direct(fs, dio, false);
 }
 
-/* Is the number in mountinfo, or has the device holders? */
-static bool listed(uint64_t rdev)
+/* Is the number in mountinfo? */
+static bool mounted(uint64_t rdev)
 {
 	char text[4096], want[32];
 	int n = snprintf(want, sizeof(want), " %u:%u ", major(rdev), minor(rdev));
@@ -128,35 +134,72 @@ static bool listed(uint64_t rdev)
 		kept = tail;
 	}
 	sys(SYS_close, fd);
-	if (found)
-		return true;
-	snprintf(text, sizeof(text), "/sys/dev/block/%u:%u/holders", major(rdev), minor(rdev));
-	fd = sys(SYS_openat, AT_FDCWD, text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	char entries[1024] __attribute__((aligned(8)));
-	ssize_t r = sys(SYS_getdents64, fd, entries, sizeof(entries));
-	sys(SYS_close, fd);
-	/* "." and ".." take 24 bytes each */
-	return r > 48;
+	return found;
 }
 
-bool place_in_use(int fd, uint64_t rdev)
-{
-	char name[32];
-	long r;
+struct dirent64 {
+	uint64_t ino, off;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
 
-	/*
-	 * The kernel knows: with O_EXCL it refuses a device that a filesystem,
-	 * swap, md or dm has claimed, also by way of a partition, and also where
-	 * mountinfo has another number (btrfs). It is claimed for an instant.
-	 */
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	r = sys(SYS_openat, AT_FDCWD, name, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
-	if (r == -EBUSY)
+typedef bool entry_test(const char *dir, const char *name, const char *arg);
+
+/* Does the test hold for an entry of a directory? True, too, when that cannot be read. */
+static bool any_entry(const char *dir, entry_test *test, const char *arg)
+{
+	char entries[2048] __attribute__((aligned(8)));
+	int fd = sys(SYS_openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool found = false;
+	long n;
+
+	if (fd < 0)
 		return true;
-	if (sys_failed(r))
-		return listed(rdev);
-	sys(SYS_close, r);
-	return false;
+	while (!found && (n = sys(SYS_getdents64, fd, entries, sizeof(entries))) > 0)
+		for (long at = 0; at < n && !found;) {
+			struct dirent64 *e = (struct dirent64 *)(entries + at);
+
+			found = e->name[0] != '.' && test(dir, e->name, arg);
+			at += e->len;
+		}
+	sys(SYS_close, fd);
+	return found;
+}
+
+static bool is_there(const char *dir, const char *name, const char *arg)
+{
+	(void)dir;
+	(void)name;
+	(void)arg;
+	return true;
+}
+
+/* A mounted btrfs lists its devices by name; mountinfo has a number of its own for it. */
+static bool has_device(const char *dir, const char *name, const char *device)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/%s/devices/%s", dir, name, device);
+	return !sys_failed(sys(SYS_faccessat, AT_FDCWD, path, F_OK));
+}
+
+bool place_in_use(uint64_t rdev)
+{
+	char path[80], link[300];
+	long n;
+
+	if (mounted(rdev))
+		return true;
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/holders", major(rdev), minor(rdev));
+	if (any_entry(path, is_there, NULL))
+		return true;
+	*strrchr(path, '/') = 0;
+	n = sys(SYS_readlinkat, AT_FDCWD, path, link, sizeof(link) - 1);
+	if (sys_failed(n))
+		return true;
+	link[n] = 0;
+	const char *device = strrchr(link, '/') ? strrchr(link, '/') + 1 : link;
+	return !sys_failed(sys(SYS_faccessat, AT_FDCWD, "/sys/fs/btrfs", F_OK)) &&
+	       any_entry("/sys/fs/btrfs", has_device, device);
 }

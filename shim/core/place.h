@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../core/config.h"
+#include "config.h"
 
 /* What a filesystem is good for. */
 enum fs {
@@ -31,6 +31,8 @@ struct dio {
 
 /* By the magic number of statfs(2). */
 enum fs place_fs(long magic);
+/* Can it share blocks between files? FICLONERANGE answers for the rest: xfs may be made without. */
+bool place_shares(long magic);
 /* path "" asks about the descriptor. */
 void place_dio(int fd, const char *path, struct dio *dio);
 /* Of file offset and length: what statx says and the logical sector size, where known. */
@@ -42,8 +44,9 @@ bool place_tuned(enum fs fs, const struct dio *dio, enum mode mode);
 /*
  * Is a block device mounted or a part of something (md, dm)? Direct reads
  * would miss what its filesystem has in memory. Yes when it cannot be seen.
- * Not to be asked of a descriptor that was opened with O_EXCL: it is the use.
+ * Read from /proc and /sys: opening the device with O_EXCL would tell, too,
+ * but claims it for an instant in which somebody's mount may fail.
  */
-bool place_in_use(int fd, uint64_t rdev);
+bool place_in_use(uint64_t rdev);
 
 #endif

@@ -1,0 +1,152 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include "../real.h"
+#include "../sys.h"
+#include "cache.h"
+#include "config.h"
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x80
+#endif
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+struct range {
+	uint64_t off, len;
+};
+
+struct residency {
+	uint64_t cached, dirty, writeback, evicted, recently_evicted;
+};
+
+enum resident cache_resident(const struct file *f, off64_t low, off64_t high)
+{
+	struct range range = {low, high - low};
+	struct residency r;
+
+	if (low >= high)
+		return RESIDENT_NONE;
+	if (sys_failed(sys(SYS_cachestat, f->fd, &range, &r, 0)))
+		return RESIDENT_UNKNOWN;
+	if (!r.cached)
+		return RESIDENT_NONE;
+	/* Pages that the range touches. */
+	uint64_t pages = (high + PAGE - 1) / PAGE - low / PAGE;
+	return r.cached >= pages ? RESIDENT_ALL : RESIDENT_PART;
+}
+
+/* Is the page at off there? One byte, without waiting. */
+static bool there(const struct file *f, off64_t off)
+{
+	char byte;
+	struct iovec v = {&byte, 1};
+
+	return next(preadv64v2)(f->fd, &v, 1, off, RWF_NOWAIT) == 1;
+}
+
+bool cache_hot(const struct file *f, off64_t low, off64_t high)
+{
+	if (!config.hot_cache || f->kind == KIND_MEMORY)
+		return false;
+	if (high > f->size)
+		high = f->size;
+	switch (cache_resident(f, low, high)) {
+	case RESIDENT_ALL:
+		return true;
+	case RESIDENT_UNKNOWN:
+		/* O_DIRECT would not look into the cache; its flag is on the description. */
+		return !f->direct_set && low < high && there(f, low) && there(f, high - 1) &&
+		       there(f, low + (high - low) / 2);
+	default:
+		return false;
+	}
+}
+
+/* Whole pages of [low, high): a page that is only touched may hold somebody else's bytes. */
+static void drop(const struct file *f, off64_t low, off64_t high)
+{
+	low = (low + PAGE - 1) / PAGE * PAGE;
+	if (high < f->size)
+		high = high / PAGE * PAGE;
+	if (high > low)
+		next(posix_fadvise64)(f->fd, low, high - low, POSIX_FADV_DONTNEED);
+}
+
+ssize_t cache_read(struct file *f, void *buf, size_t n, off64_t off)
+{
+	struct iovec v = {buf, n};
+	ssize_t r;
+
+	if (!f->plain_only) {
+		r = next(preadv64v2)(f->fd, &v, 1, off, RWF_DONTCACHE);
+		if (r >= 0)
+			return r;
+		if (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
+			return -errno;
+		f->plain_only = true;
+	}
+	enum resident before = cache_resident(f, off, off + n);
+	r = real.pread64(f->fd, buf, n, off);
+	if (r > 0 && before == RESIDENT_NONE)
+		drop(f, off, off + r);
+	return r < 0 ? -errno : r;
+}
+
+int cache_finish(struct file *f)
+{
+	off64_t low = f->behind_low, n = f->behind_high - low;
+	int e = 0;
+
+	if (n <= 0)
+		return 0;
+	if (next(sync_file_range)(f->fd, low, n,
+		    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+			    SYNC_FILE_RANGE_WAIT_AFTER) < 0)
+		e = errno == ENOSYS || errno == EINVAL || errno == ESPIPE ? 0 : -errno;
+	if (!f->behind_keep)
+		drop(f, low, low + n);
+	f->behind_low = f->behind_high = 0;
+	return e;
+}
+
+/*
+ * The window before the last is waited for and dropped, the last is only
+ * started: the disk is kept busy, and dirty pages stay few.
+ */
+static void push(struct file *f, off64_t off, ssize_t n, bool keep)
+{
+	int e = cache_finish(f);
+
+	if (e) /* The kernel says this once: keep it for the program. */
+		f->late = e;
+	next(sync_file_range)(f->fd, off, n, SYNC_FILE_RANGE_WRITE);
+	f->behind_low = off;
+	f->behind_high = off + n;
+	f->behind_keep = keep;
+}
+
+ssize_t cache_write(struct file *f, const void *buf, size_t n, off64_t off)
+{
+	struct iovec v = {(void *)buf, n};
+	ssize_t r;
+
+	if (!f->plain_only) {
+		r = next(pwritev64v2)(f->fd, &v, 1, off, RWF_DONTCACHE);
+		if (r >= 0)
+			return r;
+		if (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
+			return -errno;
+		f->plain_only = true;
+	}
+	enum resident before = off >= f->size ? RESIDENT_NONE : cache_resident(f, off, off + n);
+	r = real.pwrite64(f->fd, buf, n, off);
+	if (r < 0)
+		return -errno;
+	/* Small leftovers are not worth a wait. */
+	if (r >= (ssize_t)config.min)
+		push(f, off, r, before != RESIDENT_NONE);
+	return r;
+}
