@@ -13,7 +13,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -31,8 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HALF  (6LL << 20)
-#define ALL   (1LL << 40)
+#define HALF (6LL << 20)
+#define ALL (1LL << 40)
 #define SPARE 700 /* a number to act on where there is no ring */
 
 extern char **environ;
@@ -164,7 +163,8 @@ static void list(const char *who)
 			p += sprintf(p, " %d", i);
 	p += sprintf(p, " /");
 	while ((e = readdir(d)))
-		if (*e->d_name != '.' && atoi(e->d_name) != dirfd(d) && p < line + sizeof(line) - 16)
+		if (*e->d_name != '.' && atoi(e->d_name) != dirfd(d) &&
+			p < line + sizeof(line) - 16)
 			p += sprintf(p, " %s", e->d_name);
 	closedir(d);
 	d = opendir("/proc/self/task");
@@ -414,7 +414,6 @@ static pid_t by_clone(void)
 
 static void forks(void)
 {
-	list("self");
 	child_of("fork", fork);
 	child_of("_Fork", _Fork);
 	child_of("clone", by_clone);
@@ -422,7 +421,6 @@ static void forks(void)
 #ifdef SYS_fork
 	child_of("raw fork", raw_fork);
 #endif
-	list("self");
 }
 
 /* Each of them becomes this program once more, in the situation "list". */
@@ -460,12 +458,13 @@ static void worker(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		int in = open(source, O_RDONLY), out;
+		int in, out;
 
+		list("child");
+		in = open(source, O_RDONLY);
 		snprintf(name, sizeof(name), "%s.child", copy);
 		out = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
-		fprintf(stderr, "child: %lld\n", move_between(in, out, ALL));
-		list("child");
+		report("child", move_between(in, out, ALL));
 		_exit(0);
 	}
 	move(4 << 20);
@@ -504,8 +503,13 @@ static const struct {
 	const char *name;
 	int flag;
 } flags[] = {
-	{"user", CLONE_NEWUSER}, {"pid", CLONE_NEWPID}, {"net", CLONE_NEWNET},
-	{"mount", CLONE_NEWNS}, {"files", CLONE_FILES}, {"fs", CLONE_FS}, {"thread", CLONE_THREAD},
+	{"user", CLONE_NEWUSER},
+	{"pid", CLONE_NEWPID},
+	{"net", CLONE_NEWNET},
+	{"mount", CLONE_NEWNS},
+	{"files", CLONE_FILES},
+	{"fs", CLONE_FS},
+	{"thread", CLONE_THREAD},
 };
 
 /* arg: names, with commas between. */
@@ -518,8 +522,7 @@ static void namespaces(void)
 			set |= flags[i].flag;
 	report("unshare", unshare(set));
 	report("more", move(4 << 20));
-	list("self");
-	report("again", unshare(set & ~CLONE_NEWPID));
+	report("another", unshare(CLONE_NEWUTS));
 }
 
 /* A mount namespace can be joined only by who shares its directories with nobody. */
@@ -583,7 +586,9 @@ static void at_fifo(const char *which, int flag, char c)
 /* arg: read, range or sendfile; a comma; how many bytes to move before the change. */
 static void changing(void)
 {
-	way = !strncmp(arg, "read", 4) ? by_read : !strncmp(arg, "range", 5) ? by_range : by_sendfile;
+	way = !strncmp(arg, "read", 4)	  ? by_read
+	      : !strncmp(arg, "range", 5) ? by_range
+					  : by_sendfile;
 	begin();
 	report("before", move(atoll(strchr(arg, ',') + 1)));
 	note();
@@ -603,13 +608,30 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } situations[] = {
-	{"nothing", nothing}, {"close-loop", close_loop}, {"close-down", close_down},
-	{"close-listed", close_listed}, {"close_range", range}, {"close_range-unshare", range_unshare},
-	{"close_range-cloexec", range_cloexec}, {"closefrom", from}, {"close-number", close_number},
-	{"touch", touch}, {"dup2", dup2_over}, {"dup3", dup3_over}, {"dup2-chase", dup2_chase},
-	{"few", few}, {"lowest", lowest}, {"forks", forks}, {"execs", execs}, {"worker", worker},
-	{"threads", threads}, {"namespaces", namespaces}, {"join", join}, {"forbid-EPERM", forbid_eperm},
-	{"forbid-KILL", forbid_kill}, {"forbid-KILL-raw", forbid_kill_raw},
+	{"nothing", nothing},
+	{"close-loop", close_loop},
+	{"close-down", close_down},
+	{"close-listed", close_listed},
+	{"close_range", range},
+	{"close_range-unshare", range_unshare},
+	{"close_range-cloexec", range_cloexec},
+	{"closefrom", from},
+	{"close-number", close_number},
+	{"touch", touch},
+	{"dup2", dup2_over},
+	{"dup3", dup3_over},
+	{"dup2-chase", dup2_chase},
+	{"few", few},
+	{"lowest", lowest},
+	{"forks", forks},
+	{"execs", execs},
+	{"worker", worker},
+	{"threads", threads},
+	{"namespaces", namespaces},
+	{"join", join},
+	{"forbid-EPERM", forbid_eperm},
+	{"forbid-KILL", forbid_kill},
+	{"forbid-KILL-raw", forbid_kill_raw},
 };
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../engine/pool.h"
 #include "../real.h"
 #include "config.h"
 #include "file.h"
@@ -44,14 +45,27 @@ static inline bool small_read(struct file *f, void *buf, size_t n)
 	for (;;) {
 		uint64_t cur = __atomic_load_n(&f->cur, __ATOMIC_ACQUIRE);
 		uint32_t at = PLACE(cur);
+		const unsigned char *data = f->data;
 
-		if (f->doing != READING || at > f->len || n > f->len - at || !n ||
+		if (f->doing != READING || at > f->len || n > f->len - at || !n || !data ||
+			f->epoch != __atomic_load_n(&file_epoch, __ATOMIC_RELAXED) ||
 			(uintptr_t)buf < f->ok_low || (uintptr_t)buf + n > f->ok_high)
 			return false;
-		memcpy(buf, f->data + at, n);
+		memcpy(buf, data + at, n);
 		if (commit(f, cur, n))
 			return true;
 	}
+}
+
+/* The block was sent off under us: its buffer was left for us to give back. */
+static void unpin(struct file *f, unsigned char *data, uint32_t size)
+{
+	struct quiet q;
+
+	quiet_begin(&q);
+	if (f->data != data)
+		pool_put(data, size);
+	quiet_end(&q);
 }
 
 /*
@@ -63,11 +77,12 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 {
 	for (;;) {
 		uint64_t cur = __atomic_load_n(&f->cur, __ATOMIC_ACQUIRE);
-		uint32_t at = PLACE(cur);
+		uint32_t at = PLACE(cur), size = f->size_block;
 		unsigned char *data = f->data;
 		bool done;
 
-		if (f->doing != WRITING || at >= f->len || n >= f->len - at || !n ||
+		/* On top of another small write: its bytes go where ours would. */
+		if (f->pinned || f->doing != WRITING || at >= f->len || n >= f->len - at || !n ||
 			(uintptr_t)buf < f->ok_low || (uintptr_t)buf + n > f->ok_high)
 			return false;
 		if (config.hold == HOLD_AUTO) {
@@ -80,10 +95,16 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 		}
 		__atomic_store_n(&f->pinned, data, __ATOMIC_RELEASE);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		if (f->cur != cur) { /* a signal came before the pin */
+			f->pinned = NULL;
+			continue;
+		}
 		memcpy(data + at, buf, n);
 		done = commit(f, cur, n);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		f->pinned = NULL;
+		if (!done)
+			unpin(f, data, size);
 		if (done) {
 			f->grain = n;
 			return true;
@@ -205,23 +226,52 @@ static bool vector_ok(struct file *f, const struct iovec *v, int n)
 	return sum <= CALL_MOST;
 }
 
-typedef ssize_t vector_call(int fd, const struct iovec *v, int n);
-
-/* A vector as its kernel call, on a settled file; the position is asked for afterwards. */
-static ssize_t vector_through(struct file *f, vector_call *call, const struct iovec *v, int n)
+/*
+ * A call of the kernel's on a tuned file that may move its offset: settled
+ * before, and lent, so that other threads' calls go to the kernel, too. The
+ * lock is not held meanwhile. 0, or -errno and the call is not to be made.
+ */
+static int lend(struct file *f, bool write)
 {
 	struct quiet q;
-	ssize_t r;
-	int e;
+	int e = 0;
 
 	quiet_begin(&q);
-	e = file_settle(f);
+	if (is_tuned(f, SIZE_MAX, write)) {
+		e = f->lent ? 0 : file_settle(f);
+		f->lent += !e;
+	}
 	quiet_end(&q);
+	return e;
+}
+
+static void take_back(struct file *f, int fd)
+{
+	struct quiet q;
+
+	if (fdtable_peek(fd) != f || !f->lent)
+		return;
+	quiet_begin(&q);
+	if (!--f->lent && f->state == FILE_TUNED) {
+		file_resync(f);
+		f->size = reader_size(f);
+	}
+	quiet_end(&q);
+}
+
+typedef ssize_t vector_call(int fd, const struct iovec *v, int n);
+
+/* A vector as its kernel call. */
+static ssize_t vector_through(struct file *f, struct counts *c, vector_call *call,
+	const struct iovec *v, int n)
+{
+	int e = lend(f, c == &f->write);
+
 	if (e)
 		return e;
-	r = or_errno(call(f->fd, v, n));
-	if (f->state == FILE_TUNED)
-		file_resync(f);
+	int fd = pause_for(f);
+	ssize_t r = passed(f, c, call(fd, v, n));
+	take_back(f, fd);
 	return r;
 }
 
@@ -237,7 +287,7 @@ ssize_t file_readv(struct file *f, const struct iovec *v, int n)
 	if (!tuned)
 		return passed(f, &f->read, pass_readv(pause_for(f), v, n));
 	if (!ok)
-		return vector_through(f, real.readv, v, n);
+		return vector_through(f, &f->read, real.readv, v, n);
 	f->read.calls++;
 	for (int i = 0; i < n; i++) {
 		ssize_t r = v[i].iov_len ? file_read(f, v[i].iov_base, v[i].iov_len) : 0;
@@ -267,7 +317,7 @@ ssize_t file_writev(struct file *f, const struct iovec *v, int n)
 	if (!tuned)
 		return passed(f, &f->write, pass_writev(pause_for(f), v, n));
 	if (!ok)
-		return vector_through(f, real.writev, v, n);
+		return vector_through(f, &f->write, real.writev, v, n);
 	f->write.calls++;
 	for (int i = 0; i < n; i++) {
 		ssize_t r = v[i].iov_len ? file_write(f, v[i].iov_base, v[i].iov_len) : 0;
@@ -283,54 +333,38 @@ ssize_t file_writev(struct file *f, const struct iovec *v, int n)
 }
 
 /* With flags, or at an offset: the kernel's own call, behind what is pending. */
-static int vector_begin(struct file *f, bool write)
-{
-	struct quiet q;
-	int e = 0;
-
-	quiet_begin(&q);
-	if (is_tuned(f, SIZE_MAX, write))
-		e = file_settle(f);
-	quiet_end(&q);
-	return e;
-}
 
 ssize_t file_preadv(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
 {
-	int e;
 	ssize_t r;
+	int e;
 
 	if (off == -1 && !flags)
 		return file_readv(f, v, n);
-	e = vector_begin(f, false);
+	e = lend(f, false);
 	if (e)
 		return e;
 	int fd = pause_for(f);
 	r = flags ? next(preadv64v2)(fd, v, n, off, flags) : next(preadv64)(fd, v, n, off);
 	r = passed(f, &f->read, r);
-	if (f->state == FILE_TUNED && off == -1)
-		file_resync(f);
+	take_back(f, fd);
 	return r;
 }
 
 ssize_t file_pwritev(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
 {
-	int e;
 	ssize_t r;
+	int e;
 
 	if (off == -1 && !flags)
 		return file_writev(f, v, n);
-	e = vector_begin(f, true);
+	e = lend(f, true);
 	if (e)
 		return e;
 	int fd = pause_for(f);
 	r = flags ? next(pwritev64v2)(fd, v, n, off, flags) : next(pwritev64)(fd, v, n, off);
 	r = passed(f, &f->write, r);
-	if (f->state == FILE_TUNED) {
-		if (off == -1)
-			file_resync(f);
-		f->size = reader_size(f);
-	}
+	take_back(f, fd);
 	return r;
 }
 
@@ -384,7 +418,7 @@ off64_t file_seek(struct file *f, off64_t off, int whence)
 	struct quiet q;
 	off64_t pos;
 
-	if (f->state != FILE_TUNED) {
+	if (f->state != FILE_TUNED || f->lent) {
 		f->moved = true;
 		return or_errno(real.lseek64(f->fd, off, whence));
 	}

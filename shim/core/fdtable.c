@@ -152,6 +152,14 @@ static struct table *table_get(void)
 	return t;
 }
 
+void fdtable_check(void)
+{
+	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+
+	if (t && !t->live)
+		table_get();
+}
+
 void fdtable_pause(int by)
 {
 	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
@@ -219,8 +227,6 @@ void fdtable_open(int fd, int flags, const char *path)
 		return;
 	}
 	struct table *t = table_get();
-	if (t && __atomic_load_n(&t->closed, __ATOMIC_ACQUIRE))
-		t = NULL;
 	struct file *f = t ? file_alloc(t, &index) : NULL;
 	if (!f) {
 		fdtable_reset(fd);
@@ -229,10 +235,19 @@ void fdtable_open(int fd, int flags, const char *path)
 	file_init(f, fd, flags);
 	f->index = index;
 	f->reason = reason_of(flags);
+	/* A child that is on its way will have it, too. */
+	if (!f->reason && __atomic_load_n(&t->closed, __ATOMIC_ACQUIRE))
+		f->reason = REASON_FORKED;
+	f->low = fd <= 2;
 	f->state = f->reason ? FILE_PASSED : FILE_FRESH;
 	f->path = report_path(path);
-	if ((f->reason || flags & O_TRUNC) && __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
-		policy_twins(f);
+	if ((f->reason || flags & O_TRUNC) && __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE)) {
+		struct quiet q;
+
+		quiet_begin(&q);
+		policy_untracked(f);
+		quiet_end(&q);
+	}
 	slot_set(fd, f);
 }
 
@@ -241,11 +256,16 @@ void fdtable_dup(int old, int new)
 	if (new < 0 || old == new)
 		return;
 	struct file *f = fdtable_peek(old);
-	if (!f) {
+	int refs = f ? __atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) : 0;
+	/* Not one that another thread's close has just freed. */
+	while (refs > 0 && !__atomic_compare_exchange_n(&f->refs, &refs, refs + 1, false,
+				   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+	if (refs <= 0) {
 		fdtable_reset(new);
 		return;
 	}
-	__atomic_add_fetch(&f->refs, 1, __ATOMIC_ACQ_REL);
+	f->low |= new <= 2;
 	slot_set(new, f);
 }
 

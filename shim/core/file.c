@@ -18,9 +18,11 @@
 #include "report.h"
 #include "writer.h"
 
-int file_dirty, file_tuned;
+int file_dirty, file_tuned, file_unheld;
+uint64_t file_dirty_at, file_epoch;
+bool file_forked;
 uint64_t file_waited;
-bool file_off;
+bool file_off, file_ending;
 
 /* All signals but those that a faulting instruction raises. */
 #define BLOCKED                                                                                    \
@@ -58,12 +60,13 @@ uint64_t clock_coarse(void)
 
 void file_init(struct file *f, int fd, int flags)
 {
-	struct lock lock = f->lock;
+	const size_t lock = offsetof(struct file, lock), after = lock + sizeof(f->lock);
 	struct block *ahead = f->ahead;
 	uint64_t cur = f->cur;
 
-	memset(f, 0, sizeof(*f));
-	f->lock = lock;
+	/* Around the lock: a thread that came late may hold it. */
+	memset(f, 0, lock);
+	memset((char *)f + after, 0, sizeof(*f) - after);
 	f->ahead = ahead;
 	f->cur = ((cur >> 32) + 1) << 32;
 	f->refs = 1;
@@ -126,7 +129,8 @@ void file_mark_dirty(struct file *f, bool dirty)
 	if (f->dirty == dirty)
 		return;
 	f->dirty = dirty;
-	__atomic_add_fetch(&file_dirty, dirty ? 1 : -1, __ATOMIC_ACQ_REL);
+	if (__atomic_add_fetch(&file_dirty, dirty ? 1 : -1, __ATOMIC_ACQ_REL) == 1 && dirty)
+		file_dirty_at = clock_coarse();
 }
 
 int file_set_direct(struct file *f, bool on)
@@ -151,7 +155,7 @@ void file_offset(struct file *f)
 {
 	off64_t pos = file_pos(f);
 
-	if (f->kind != KIND_MEMORY && f->kernel != pos)
+	if (f->kind != KIND_MEMORY && f->kernel != pos && !f->lent)
 		f->kernel = real.lseek64(f->fd, pos, SEEK_SET);
 }
 
@@ -185,7 +189,7 @@ int file_settle(struct file *f)
 static void file_untracked(struct file *f)
 {
 	if (f->state == FILE_FRESH && __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
-		policy_twins(f);
+		policy_untracked(f);
 }
 
 int file_release(struct file *f, enum reason reason)
@@ -264,7 +268,8 @@ static int by_fd(int fd, operation *op, enum reason reason)
 
 	if (!f)
 		return 0;
-	if (f->state != FILE_TUNED) { /* nothing is held that a signal could meet half-way */
+	if (f->state != FILE_TUNED && !__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE)) {
+		/* Nothing is held that a signal could meet half-way. */
 		ret = op(f, reason);
 		file_put(f);
 		return ret;
@@ -331,13 +336,17 @@ static int lend(struct file *f, enum reason reason)
 	(void)reason;
 	f->moved = true;
 	file_untracked(f);
-	return file_settle(f);
+	int e = file_settle(f);
+	if (!e && f->state == FILE_TUNED)
+		f->lent++;
+	return e;
 }
 
 static int take_back(struct file *f, enum reason reason)
 {
 	(void)reason;
-	if (f->state == FILE_TUNED)
+	/* Other threads' calls have gone to the kernel meanwhile. */
+	if (f->lent && !--f->lent && f->state == FILE_TUNED)
 		file_resync(f);
 	return 0;
 }
@@ -354,25 +363,9 @@ static int flush_for(struct file *f, enum reason reason)
 	return e;
 }
 
-static int resized(struct file *f, enum reason reason)
-{
-	(void)reason;
-	if (f->state == FILE_TUNED) {
-		reader_drop(f);
-		f->size = reader_size(f);
-		writer_truncated(f);
-	}
-	return 0;
-}
-
 int file_flush_fd(int fd)
 {
 	return by_fd(fd, flush_for, REASON_NONE);
-}
-
-void file_resized_fd(int fd)
-{
-	by_fd(fd, resized, REASON_NONE);
 }
 
 int file_lend_fd(int fd)
@@ -474,6 +467,37 @@ void file_settle_path(int dir, const char *path, int flags)
 	fdtable_each(settle_inode, &i);
 }
 
+struct resized {
+	struct inode inode;
+	off64_t cut;
+};
+
+static void resize_one(struct file *f, void *arg)
+{
+	const struct resized *r = arg;
+
+	if (f->state != FILE_TUNED || f->dev != r->inode.dev || f->ino != r->inode.ino)
+		return;
+	reader_drop(f);
+	f->size = reader_size(f);
+	if (r->cut >= 0)
+		writer_truncated(f, r->cut);
+}
+
+void file_resized(int dir, const char *path, int flags, off64_t cut)
+{
+	struct stat64 st;
+	int error = errno;
+
+	if (__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE) &&
+		!sys_failed(sys(SYS_newfstatat, dir, path, &st, flags))) {
+		struct resized r = {{st.st_dev, st.st_ino}, cut};
+
+		fdtable_each(resize_one, &r);
+	}
+	errno = error;
+}
+
 static void release_stream_twin(struct file *f, void *arg)
 {
 	const struct file *stream = arg;
@@ -520,7 +544,7 @@ void file_drain_path(int dir, const char *path, int flags)
 
 void fdtable_forget(void)
 {
-	file_dirty = file_tuned = 0;
+	file_dirty = file_tuned = file_unheld = 0;
 	lock_forget_self();
 	pool_forget();
 	engine_forget();

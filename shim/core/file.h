@@ -102,9 +102,10 @@ struct file {
 	uint8_t kind;        /* enum kind */
 	uint8_t ok_doing;    /* enum doing that the next two are for */
 	uintptr_t ok_low, ok_high; /* program memory that the kernel found accessible */
+	uint64_t epoch;      /* file_epoch when what was read ahead was last found unchanged */
 	uint64_t wrote_at;   /* coarse clock of the last write, ns */
 	uint64_t waited_at;  /* file_waited at that time */
-	void *pinned;        /* block that a small write is copying into */
+	void *pinned;        /* buffer that a small write is copying into */
 	struct counts read, write;
 
 	struct lock lock; /* guards all but refs and state's reads in file_get */
@@ -118,6 +119,8 @@ struct file {
 	uint32_t align;   /* of offset and length for O_DIRECT, bytes */
 	bool direct;      /* O_DIRECT may be used */
 	bool direct_set;  /* O_DIRECT is set on the description now */
+	bool low;         /* has been descriptor 0, 1 or 2: libc's own streams may use it */
+	int lent;         /* calls of the kernel's under way that move the offset */
 	bool moved;       /* FRESH: the kernel's offset is not known to be 0 */
 	bool dirty;       /* counted in file_dirty */
 	bool slow;        /* slow writer: written through */
@@ -187,10 +190,23 @@ void quiet_end(const struct quiet *q);
 extern int file_dirty;
 /* Files that are tuned; atomic. */
 extern int file_tuned;
+/* Coarse clock when the oldest bytes that are held came, ns. */
+extern uint64_t file_dirty_at;
+/*
+ * Raised when the program has waited for or heard from somebody else: what
+ * was read ahead before is looked at again before it is used. Atomic.
+ */
+extern uint64_t file_epoch;
+/* Not 0: nothing is held (the process may end in this call). Atomic. */
+extern int file_unheld;
+/* There have been children. */
+extern bool file_forked;
 /* ns that the program has spent in here, waiting for the kernel; atomic. */
 extern uint64_t file_waited;
 /* Everything passes through from now on (exit, seccomp). */
 extern bool file_off;
+/* That is about to happen: no file is tuned any more. */
+extern bool file_ending;
 
 /* --- descriptor table (fdtable.c) --- */
 
@@ -258,6 +274,8 @@ int fdtable_close(int fd);
 void fdtable_each(void (*f)(struct file *, void *), void *arg);
 /* File number i of all, free ones included, unlocked; *f NULL where none is. False past the end. */
 bool fdtable_nth(uint32_t i, struct file **f);
+/* Runs fdtable_forget where this is a child that has not yet. */
+void fdtable_check(void);
 /* In a child: nothing of the parent's is ours. */
 void fdtable_forget(void);
 /* The lowest descriptor above fd that has a slot, or -1. */
@@ -309,8 +327,11 @@ void file_release_inode(int fd, enum reason reason);
 bool file_was_mapped(const struct file *f);
 /* For fsync and its kin: as file_drain_fd, and what write-out reported since. */
 int file_flush_fd(int fd);
-/* A call of the program's may have changed the size. */
-void file_resized_fd(int fd);
+/*
+ * A call of the program's may have changed the size of an inode. cut: it has
+ * become this, by truncation: held bytes beyond it are gone with the rest; -1: not so.
+ */
+void file_resized(int dir, const char *path, int flags, off64_t cut);
 /* A stream was opened: descriptions of ours on the same inode are released if one of them writes. */
 void file_stream_fd(int fd);
 /* For truncate(2) and its kin: settles the files of ours that a path names. */

@@ -21,24 +21,50 @@ static inline int before_block(int fd, short events)
 	return e;
 }
 
+/* What is read may be word from somebody who has changed a file. */
+static inline void heard(void)
+{
+	if (__builtin_expect(__atomic_load_n(&file_tuned, __ATOMIC_RELAXED), 0))
+		__atomic_add_fetch(&file_epoch, 1, __ATOMIC_RELEASE);
+}
+
+/* What is written may be word to a child, which then looks. */
+static inline int before_word(int fd)
+{
+	if (__builtin_expect(!__atomic_load_n(&file_dirty, __ATOMIC_RELAXED), 1))
+		return 0;
+	if (!file_forked)
+		return before_block(fd, POLLOUT);
+	file_drain_all();
+	return 0;
+}
+
 static inline ssize_t pass_read(int fd, void *buf, size_t n)
 {
-	return before_block(fd, POLLIN) ? -1 : real.read(fd, buf, n);
+	if (before_block(fd, POLLIN))
+		return -1;
+	ssize_t r = real.read(fd, buf, n);
+	heard();
+	return r;
 }
 
 static inline ssize_t pass_write(int fd, const void *buf, size_t n)
 {
-	return before_block(fd, POLLOUT) ? -1 : real.write(fd, buf, n);
+	return before_word(fd) ? -1 : real.write(fd, buf, n);
 }
 
 static inline ssize_t pass_readv(int fd, const struct iovec *v, int n)
 {
-	return before_block(fd, POLLIN) ? -1 : real.readv(fd, v, n);
+	if (before_block(fd, POLLIN))
+		return -1;
+	ssize_t r = real.readv(fd, v, n);
+	heard();
+	return r;
 }
 
 static inline ssize_t pass_writev(int fd, const struct iovec *v, int n)
 {
-	return before_block(fd, POLLOUT) ? -1 : real.writev(fd, v, n);
+	return before_word(fd) ? -1 : real.writev(fd, v, n);
 }
 
 #endif

@@ -235,7 +235,10 @@ bool policy_twins(struct file *self)
 	for (uint32_t i = 0; fdtable_nth(i, &f); i++) {
 		if (!f || f == self || f->state == FILE_FREE)
 			continue;
-		identify(f);
+		if (!f->ino && lock_twin(f)) {
+			identify(f);
+			lock_drop(&f->lock);
+		}
 		if (f->dev != self->dev || f->ino != self->ino)
 			continue;
 		if (!writes(f) && !writes(self) && f->reason != REASON_LOCKED)
@@ -243,6 +246,10 @@ bool policy_twins(struct file *self)
 		found = true;
 		if (!lock_twin(f))
 			continue;
+		if (f->dev != self->dev || f->ino != self->ino) { /* closed meanwhile */
+			lock_drop(&f->lock);
+			continue;
+		}
 		if (f->state == FILE_TUNED) {
 			file_release(f, REASON_SHARED_INODE);
 		} else if (f->state == FILE_FRESH) { /* without looking for its twins in turn */
@@ -252,6 +259,15 @@ bool policy_twins(struct file *self)
 		lock_drop(&f->lock);
 	}
 	return found;
+}
+
+void policy_untracked(struct file *f)
+{
+	__atomic_store_n(&f->classifying, true, __ATOMIC_RELEASE);
+	lock_take(&classify_lock);
+	policy_twins(f);
+	lock_drop(&classify_lock);
+	__atomic_store_n(&f->classifying, false, __ATOMIC_RELEASE);
 }
 
 #define INHERITED 64
@@ -303,10 +319,12 @@ static enum reason classify(struct file *f, bool write)
 {
 	struct stat64 st;
 
-	if (sys_failed(sys(SYS_fstat, f->fd, &st)))
+	if (file_off || sys_failed(sys(SYS_fstat, f->fd, &st)))
 		return REASON_RAW;
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
+	if (file_ending)
+		return REASON_EXITING;
 	if (S_ISCHR(st.st_mode))
 		return classify_memory(f, &st, write);
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
@@ -333,7 +351,7 @@ void policy_classify(struct file *f, size_t n, bool write)
 			f->dev = st.st_dev;
 			f->ino = st.st_ino;
 			if (__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
-				policy_twins(f);
+				policy_untracked(f);
 			f->reason = REASON_SMALL;
 			file_set_state(f, FILE_PASSED);
 			return;
@@ -353,6 +371,7 @@ void policy_classify(struct file *f, size_t n, bool write)
 		f->kernel = pos;
 		file_set_pos(f, pos);
 		f->ramp = config.min;
+		f->low |= f->fd <= 2;
 		file_set_state(f, FILE_TUNED);
 	}
 	lock_drop(&classify_lock);

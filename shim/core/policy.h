@@ -24,6 +24,8 @@ int policy_depth(void);
  * The file is locked, or new.
  */
 bool policy_twins(struct file *f);
+/* As policy_twins, for a file that is locked and has not been classified. */
+void policy_untracked(struct file *f);
 /* Can its filesystem share blocks between files (btrfs, xfs, ...)? */
 bool policy_shares(const struct file *f);
 /* In a child: what it was born with is something else. */

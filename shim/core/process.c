@@ -28,6 +28,8 @@ void process_init(char **env)
 
 void process_before_fork(void)
 {
+	fdtable_check();
+	file_forked = true;
 	fdtable_pause(1);
 	file_release_all(REASON_FORKED);
 }
@@ -37,7 +39,7 @@ void process_after_fork(bool child)
 	int error = errno;
 
 	if (child)
-		fdtable_forget();
+		fdtable_check();
 	else
 		fdtable_pause(-1);
 	errno = error;
@@ -45,6 +47,7 @@ void process_after_fork(bool child)
 
 void process_before_exec(void)
 {
+	fdtable_check();
 	file_settle_all();
 	report_write();
 }
@@ -55,6 +58,7 @@ void process_settle(bool last)
 
 	if (file_off)
 		return;
+	fdtable_check();
 	file_settle_all();
 	if (last)
 		report_write();
@@ -67,6 +71,8 @@ void process_off(int reason)
 
 	if (file_off)
 		return;
+	fdtable_check();
+	file_ending = true;
 	file_release_all(reason);
 	engine_close();
 	report_write();
@@ -78,6 +84,7 @@ void process_before_namespace(void)
 {
 	int error = errno;
 
+	fdtable_check();
 	file_settle_all();
 	engine_close();
 	errno = error;
@@ -124,6 +131,9 @@ int process_before_block(int fd, short events)
 
 	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE) || file_off || ready(fd, events, 0))
 		return 0;
+	long flags = sys(SYS_fcntl, fd, F_GETFL);
+	if (sys_failed(flags) || flags & O_NONBLOCK)
+		return 0; /* it will not wait */
 	/*
 	 * In slices with signals held back: a signal that comes must find the
 	 * program in its own call, or end that call as it would have.
@@ -144,14 +154,34 @@ out:
 	return ret;
 }
 
+bool process_workers_wait(void)
+{
+	static int waits; /* of a tenth of a second, since the ring was closed */
+	struct timespec t = {0, 100000000};
+
+	if (!engine_had_workers() || ++waits > 70)
+		return false;
+	sys(SYS_nanosleep, &t, 0);
+	return true;
+}
+
 void process_before_signal(pid_t pid, int sig)
 {
 	pid_t self = sys(SYS_getpid);
 
-	if (!sig || file_off)
+	if (file_off)
 		return;
-	if (pid == self || pid == 0 || pid == -1 || -pid == sys(SYS_getpgid, 0))
+	__atomic_add_fetch(&file_unheld, 1, __ATOMIC_ACQ_REL);
+	if (sig && (pid == self || pid == 0 || pid == -1 || -pid == sys(SYS_getpgid, 0)))
 		process_settle(false);
+	else /* whoever gets it may look */
+		file_drain_all();
+}
+
+void process_after_signal(void)
+{
+	if (!file_off)
+		__atomic_sub_fetch(&file_unheld, 1, __ATOMIC_ACQ_REL);
 }
 
 /* The environment as the kernel gave it: programs bring getenv of their own. */

@@ -28,7 +28,17 @@ void process_off(int reason);
 int process_before_block(int fd, short events);
 /* Namespaces are about to change: the kernel's side of the engine is given back. */
 void process_before_namespace(void);
-/* A signal to this process, or a group that it is in: it may end here. */
+/*
+ * The kernel's workers of a ring count as threads, and stay for some seconds
+ * after it is closed (5 s, io_uring/io-wq.c). True: there may still be some,
+ * and a tenth of a second has passed.
+ */
+bool process_workers_wait(void);
+/*
+ * Around sending a signal. To this process, or a group that it is in: it may
+ * end here, and what a handler writes is not held.
+ */
 void process_before_signal(pid_t pid, int sig);
+void process_after_signal(void);
 
 #endif

@@ -101,7 +101,7 @@ static ssize_t read_into(struct file *in, unsigned char *room, size_t n, bool di
 	struct transfer part[PARTS];
 	off64_t pos = file_pos(in);
 	size_t done = 0, got = 0;
-	int parts = 0, depth = policy_depth();
+	int parts = 0, depth = direct && n > config.read_block ? policy_depth() : 1;
 	ssize_t bad = 0;
 
 	if (file_set_direct(in, direct))
@@ -115,7 +115,10 @@ static ssize_t read_into(struct file *in, unsigned char *room, size_t n, bool di
 			.len = direct ? (k + in->align - 1) / in->align * in->align : k,
 			.off = pos + done,
 		};
-		engine_start(&part[parts++]);
+		if (depth > 1)
+			engine_start(&part[parts++]);
+		else
+			engine_do(&part[parts++]);
 		done += k;
 	}
 	for (int i = 0; i < parts; i++) {
@@ -205,6 +208,11 @@ static ssize_t copy(struct file *in, struct file *out, size_t n, int share, cons
 		return PUMP_NOT;
 	if (n > CALL_MOST)
 		n = CALL_MOST;
+	/* Devices have copy_file_range refuse them. */
+	if (share && (in->kind != KIND_REGULAR || out->kind != KIND_REGULAR))
+		return PUMP_NOT;
+	if (in->lent || out->lent)
+		return PUMP_NOT;
 	if (first_in >= size || !n)
 		return 0;
 	if (share) {
@@ -256,6 +264,8 @@ ssize_t pump(int from, off64_t *from_off, int to, size_t n, int share)
 	struct quiet q;
 	ssize_t r = PUMP_NOT;
 
+	if (from_off && !memory_ok_now(from_off, sizeof(*from_off)))
+		return pump_not(from, to);
 	if (get_both(from, to, &in, &out)) {
 		in->fd = from;
 		out->fd = to;

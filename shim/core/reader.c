@@ -117,7 +117,7 @@ static bool buffer(struct block *b, off64_t low, off64_t *high, uint32_t unit)
 
 	for (;;) {
 		b->size = *high - base;
-		b->data = pool_get(b->size);
+		b->data = pool_get(b->size, true);
 		if (b->data)
 			return true;
 		if (*high - low <= (off64_t)config.min || *high - low <= unit)
@@ -153,10 +153,15 @@ static ssize_t fetch(struct file *f, struct block *b, bool direct)
 /* The next transfers of a sequential run are started behind the current block. */
 static void go_on(struct file *f)
 {
-	int depth = policy_depth();
 	off64_t next = f->base + f->len;
+	int depth;
 
-	if (depth < 2 || f->ramp < config.read_block || !f->direct_set || f->kind == KIND_MEMORY)
+	/* Only now is an engine needed, and made. */
+	if (f->ramp < config.read_block || !f->direct_set || f->kind == KIND_MEMORY ||
+		next >= f->size)
+		return;
+	depth = policy_depth();
+	if (depth < 2)
 		return;
 	if (!f->ahead && !(f->ahead = file_ring()))
 		return;
@@ -296,7 +301,7 @@ void reader_used(struct file *f, size_t n)
 /* read(2) as the program wrote it. */
 static ssize_t through(struct file *f, void *buf, size_t n)
 {
-	int e = file_settle(f);
+	int e = f->lent ? 0 : file_settle(f);
 	ssize_t r;
 
 	if (e)
@@ -313,11 +318,37 @@ static ssize_t through(struct file *f, void *buf, size_t n)
 	if (f->state != FILE_TUNED)
 		return r;
 	file_counted(f, &f->read, r);
-	if (f->kind != KIND_MEMORY) {
+	if (f->kind != KIND_MEMORY && !f->lent) {
 		f->kernel = file_pos(f) + r;
 		file_set_pos(f, f->kernel);
 	}
 	return r;
+}
+
+/* The last left bytes of a read of n: an error behind delivered bytes is the next call's. */
+static ssize_t rest_through(struct file *f, void *buf, size_t left, size_t n)
+{
+	ssize_t r = through(f, buf, left);
+
+	if (left == n)
+		return r;
+	return (ssize_t)(n - left) + (r > 0 ? r : 0);
+}
+
+/* Somebody else has had a word since this was read: has the file changed? */
+static void renew(struct file *f)
+{
+	uint64_t epoch = __atomic_load_n(&file_epoch, __ATOMIC_ACQUIRE);
+	off64_t size = f->size;
+	int64_t mtime = f->mtime;
+
+	if (f->epoch == epoch)
+		return;
+	f->epoch = epoch;
+	if ((f->doing != READING && !f->side.data) || f->kind != KIND_REGULAR)
+		return;
+	if (reader_size(f) != size || f->mtime != mtime)
+		reader_drop(f);
 }
 
 ssize_t reader_read(struct file *f, void *buf, size_t n)
@@ -331,25 +362,22 @@ ssize_t reader_read(struct file *f, void *buf, size_t n)
 		if (e)
 			return e;
 	}
-	if (!n || (f->flags & O_ACCMODE) == O_WRONLY)
+	if (!n || (f->flags & O_ACCMODE) == O_WRONLY || f->lent)
 		return through(f, buf, n);
+	renew(f);
 	while (left) {
 		const unsigned char *from;
 		size_t k;
 		int e = reader_bytes(f, &from, &k);
 
-		if (e) {
-			/* What was delivered before stands; the error is the next call's. */
-			if (left < n)
-				break;
-			return through(f, buf, n);
-		}
+		if (e)
+			return rest_through(f, to, left, n);
 		if (!k)
 			break;
 		if (k > left)
 			k = left;
 		if (!memory_ok(f, to, k, true))
-			return left < n ? (ssize_t)(n - left) : through(f, buf, n);
+			return rest_through(f, to, left, n);
 		memcpy(to, from, k);
 		reader_used(f, k);
 		to += k;
@@ -423,6 +451,7 @@ ssize_t reader_pread(struct file *f, void *buf, size_t n, off64_t off)
 		if (e)
 			return e;
 	}
+	renew(f);
 	f->run = off == f->next ? f->run + 1 : 0;
 	if (!f->run && f->side.data)
 		drop_side(f);
@@ -432,7 +461,7 @@ ssize_t reader_pread(struct file *f, void *buf, size_t n, off64_t off)
 		if (e)
 			return e;
 	}
-	if (f->run < 2 || off < 0 || !n || f->state != FILE_TUNED ||
+	if (f->run < 2 || f->lent || off < 0 || !n || f->state != FILE_TUNED ||
 		(f->flags & O_ACCMODE) == O_WRONLY || !memory_ok(f, buf, n, true)) {
 		ssize_t r = pthrough(f, buf, n, off);
 
@@ -447,11 +476,10 @@ ssize_t reader_pread(struct file *f, void *buf, size_t n, off64_t off)
 		if (!s->data || off < s->base + (off64_t)s->from || off >= s->base + (off64_t)s->to)
 			e = fill_side(f, off);
 		if (e < 0) {
-			ssize_t r = left < n ? (ssize_t)(n - left) : pthrough(f, buf, n, off);
+			ssize_t r = pthrough(f, to, left, off);
 
-			if (r > 0)
-				f->next = off + (left < n ? 0 : r);
-			return r;
+			f->next = off + (r > 0 ? r : 0);
+			return left == n ? r : (ssize_t)(n - left) + (r > 0 ? r : 0);
 		}
 		if (!e)
 			break;

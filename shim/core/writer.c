@@ -267,6 +267,9 @@ static int flush(struct file *f)
 	off64_t low = b.base + b.from, high = b.base + b.to;
 	int e;
 
+	/* Somebody may have cut the file: what looks like an overwrite would extend it. */
+	if (f->ahead_count && f->kind == KIND_REGULAR && high <= f->size)
+		f->size = reader_size(f);
 	if (low % f->align || high % f->align || f->pinned == f->data || !want_direct(f, high) ||
 		!in_flight_possible(f)) {
 		e = reap_to(f, 0);
@@ -356,17 +359,32 @@ static off64_t block_end(off64_t pos)
 	return end - pos >= config.min ? end : align_down(pos + size, PAGE);
 }
 
+/* libc's own streams move the offset of 0, 1 and 2 unseen: then the file is theirs. */
+static bool moved_unseen(struct file *f)
+{
+	if (!f->low || f->kind == KIND_MEMORY || f->kernel < 0)
+		return false;
+	off64_t now = real.lseek64(f->fd, 0, SEEK_CUR);
+	if (now == f->kernel)
+		return false;
+	file_resync(f);
+	file_release(f, REASON_STDIO);
+	return true;
+}
+
 static bool begin(struct file *f)
 {
+	if (moved_unseen(f))
+		return false;
 	off64_t pos = file_pos(f), base = align_down(pos, PAGE);
 	size_t whole = block_end(pos) - base;
 	size_t size = f->hint > FIRST_BUFFER ? f->hint : FIRST_BUFFER;
 
 	if (size > whole)
 		size = whole;
-	f->data = pool_get(size);
+	f->data = pool_get(size, false);
 	if (!f->data && size > FIRST_BUFFER)
-		f->data = pool_get(size = FIRST_BUFFER);
+		f->data = pool_get(size = FIRST_BUFFER, false);
 	if (!f->data)
 		return false;
 	f->size_block = pool_size(size);
@@ -383,7 +401,7 @@ static bool begin(struct file *f)
 static bool grow(struct file *f)
 {
 	size_t size = f->size_block * 16ULL < f->end ? f->size_block * 16ULL : f->end;
-	unsigned char *data = pool_get(size);
+	unsigned char *data = pool_get(size, false);
 
 	if (!data)
 		return false;
@@ -398,8 +416,11 @@ static bool grow(struct file *f)
 
 unsigned char *writer_room(struct file *f, size_t *n)
 {
-	if (f->doing == READING)
+	if (f->doing == READING || f->side.data)
 		reader_drop(f);
+	/* A signal came into a small write: its bytes may still be copied to where this block ends. */
+	if (f->doing == WRITING && f->pinned == f->data && flush(f))
+		return NULL;
 	if (f->doing == IDLE && !begin(f))
 		return NULL;
 	size_t room = f->len - PLACE(f->cur);
@@ -431,11 +452,11 @@ static off64_t held_from(const struct file *f)
 	return f->doing == WRITING ? f->base + f->from : file_pos(f);
 }
 
-void writer_truncated(struct file *f)
+void writer_truncated(struct file *f, off64_t size)
 {
 	off64_t pos = file_pos(f);
 
-	if (!f->dirty || held_from(f) < f->size)
+	if (!f->dirty || held_from(f) < size)
 		return;
 	writer_discard(f);
 	file_set_pos(f, pos);
@@ -489,12 +510,12 @@ ssize_t writer_refused(struct file *f, off64_t start, int error)
 /* write(2) as the program wrote it. */
 static ssize_t through(struct file *f, const void *buf, size_t n)
 {
-	int e = file_settle(f);
+	int e = f->lent ? 0 : file_settle(f);
 	ssize_t r;
 
 	if (e)
 		return e;
-	if (f->state != FILE_TUNED) { /* released on the way */
+	if (f->lent || f->state != FILE_TUNED) { /* the offset is the kernel's, or released on the way */
 		r = real.write(f->fd, buf, n);
 		return r < 0 ? -errno : r;
 	}
@@ -513,6 +534,16 @@ static ssize_t through(struct file *f, const void *buf, size_t n)
 	if (f->kernel > f->buffered_high)
 		f->buffered_high = f->kernel;
 	return r;
+}
+
+/* The last left bytes of a write of n: what was taken before stands in any case. */
+static ssize_t rest_through(struct file *f, const void *buf, size_t left, size_t n)
+{
+	ssize_t r = through(f, buf, left);
+
+	if (left == n)
+		return r;
+	return (ssize_t)(n - left) + (r > 0 ? r : 0);
 }
 
 /* A slow writer's lines are not held: whoever follows the file sees each at once. */
@@ -540,7 +571,8 @@ bool writer_may_hold(struct file *f, size_t n)
 {
 	off64_t end = file_pos(f) + n;
 
-	if (config.hold == HOLD_NEVER || f->slow || f->strict || f->error ||
+	if (config.hold == HOLD_NEVER || f->slow || f->strict || f->error || f->lent ||
+		__atomic_load_n(&file_unheld, __ATOMIC_ACQUIRE) ||
 		(f->flags & O_ACCMODE) == O_RDONLY)
 		return false;
 	if (f->kind == KIND_BLOCK)
@@ -578,11 +610,8 @@ ssize_t writer_write(struct file *f, const void *buf, size_t n)
 		size_t room = left;
 		unsigned char *to = writer_room(f, &room);
 
-		if (!to) { /* no buffer: the part that was taken is a short write, or none */
-			ssize_t r = left == n ? through(f, buf, n) : (ssize_t)(n - left);
-
-			return r;
-		}
+		if (!to) /* no buffer, or bytes before these that are refused */
+			return rest_through(f, from, left, n);
 		memcpy(to, from, room);
 		int e = writer_added(f, room);
 
@@ -595,11 +624,7 @@ ssize_t writer_write(struct file *f, const void *buf, size_t n)
 
 			if (e2)
 				return writer_refused(f, first, e2);
-			if (!left)
-				break;
-			ssize_t r = through(f, from, left);
-
-			return r < 0 ? (ssize_t)(n - left) : (ssize_t)(n - left) + r;
+			return left ? rest_through(f, from, left, n) : (ssize_t)n;
 		}
 	}
 	return n;

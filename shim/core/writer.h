@@ -18,8 +18,8 @@ ssize_t writer_pwrite(struct file *f, const void *buf, size_t n, off64_t off);
 int writer_drain(struct file *f);
 /* Gives up what is held. */
 void writer_discard(struct file *f);
-/* The file was cut: held bytes that lie beyond its end are gone with the rest. */
-void writer_truncated(struct file *f);
+/* The file was cut to this size: held bytes that all lie beyond it are gone with the rest. */
+void writer_truncated(struct file *f, off64_t size);
 /* May writes of this file be held now? (space, limits, BLKTUNE_HOLD, slow writer) */
 bool writer_may_hold(struct file *f, size_t n);
 /*

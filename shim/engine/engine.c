@@ -8,12 +8,13 @@
 #include "engine.h"
 
 /*
- * Leaf locks, taken with signals blocked. submitting guards the submission
+ * Leaf locks, submitting before reaping, taken with signals blocked. submitting guards the submission
  * side and the choice, reaping the completion side: one thread waits in the
  * kernel for all, and takes in what is over for all.
  */
 static struct lock submitting, reaping;
 static const struct engine *engine, *used;
+int engine_flying;
 
 /*
  * Under a seccomp filter that was there before us the question itself may be
@@ -56,23 +57,24 @@ static const struct engine *choose(void)
 	return &engine_sync;
 }
 
+/* The implementation; chosen when there is none. submitting is held. */
 static const struct engine *get(void)
 {
-	const struct engine *e = __atomic_load_n(&engine, __ATOMIC_ACQUIRE);
-
-	if (e)
-		return e;
-	lock_take(&submitting);
 	if (!engine)
 		__atomic_store_n(&engine, used = choose(), __ATOMIC_RELEASE);
-	e = engine;
-	lock_drop(&submitting);
-	return e;
+	return engine;
 }
 
 int engine_depth(void)
 {
-	return get()->depth;
+	const struct engine *e = __atomic_load_n(&engine, __ATOMIC_ACQUIRE);
+
+	if (!e) {
+		lock_take(&submitting);
+		e = get();
+		lock_drop(&submitting);
+	}
+	return e->depth;
 }
 
 const char *engine_name(void)
@@ -82,12 +84,13 @@ const char *engine_name(void)
 
 void engine_start(struct transfer *t)
 {
-	const struct engine *e = get();
 	int bad;
 
 	t->busy = true;
 	lock_take(&submitting);
-	bad = e->submit(t);
+	bad = get()->submit(t);
+	if (!bad)
+		__atomic_add_fetch(&engine_flying, 1, __ATOMIC_ACQ_REL);
 	lock_drop(&submitting);
 	if (bad)
 		engine_do(t);
@@ -104,18 +107,31 @@ ssize_t engine_wait(struct transfer *t)
 	return t->res;
 }
 
+/* Other threads may have transfers in flight: they land first. */
 void engine_close(void)
 {
-	if (!engine)
-		return;
-	engine->close();
-	engine = NULL;
+	lock_take(&submitting);
+	lock_take(&reaping);
+	if (engine) {
+		while (__atomic_load_n(&engine_flying, __ATOMIC_ACQUIRE) > 0)
+			engine->reap();
+		engine->close();
+		engine = NULL;
+	}
+	lock_drop(&reaping);
+	lock_drop(&submitting);
+}
+
+bool engine_had_workers(void)
+{
+	return used == &engine_uring;
 }
 
 void engine_forget(void)
 {
 	lock_reset(&submitting);
 	lock_reset(&reaping);
+	engine_flying = 0;
 	if (engine)
 		engine->forget();
 	engine = NULL;

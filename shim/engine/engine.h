@@ -36,6 +36,8 @@ int engine_depth(void);
 const char *engine_name(void);
 /* Nothing is in flight: gives the kernel's side back (before unshare, seccomp, exit). */
 void engine_close(void);
+/* Has the kernel made threads of its own for us? */
+bool engine_had_workers(void);
 /* In a child: the kernel's side stayed with the parent. */
 void engine_forget(void);
 
@@ -57,9 +59,13 @@ struct engine {
 
 extern const struct engine engine_uring, engine_aio, engine_sync;
 
+/* Transfers in flight; atomic. */
+extern int engine_flying;
+
 /* A transfer is over. */
 static inline void engine_done(struct transfer *t, ssize_t res)
 {
+	__atomic_sub_fetch(&engine_flying, 1, __ATOMIC_ACQ_REL);
 	t->res = res;
 	__atomic_store_n(&t->busy, false, __ATOMIC_RELEASE);
 }

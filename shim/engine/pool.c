@@ -1,5 +1,4 @@
 #include <linux/mman.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 
 #include "../core/config.h"
@@ -7,9 +6,13 @@
 #include "../sys.h"
 #include "pool.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 #define PAGE_SHIFT 12
 #define CLASSES    15 /* 4 KiB to 64 MiB */
-#define RESERVE    (8 << 20)
+#define RESERVE    (24 << 20) /* bytes of free buffers that keep their pages */
 
 /*
  * Lists of free buffers by size; the links stand beside the buffers, not in
@@ -53,6 +56,29 @@ static void *map(size_t size)
 	return sys_failed(p) ? NULL : (void *)p;
 }
 
+#define HUGE (2 << 20)
+
+/*
+ * Large buffers lie in huge pages where the kernel gives some: a transfer is
+ * then one segment, not 256 of which a request takes 128, and the throttle of
+ * the blkio cgroup charges the rest of a request that was split a second time.
+ */
+static void *map_large(size_t size)
+{
+	size_t whole = size < HUGE ? HUGE : size;
+	char *p = map(whole + HUGE), *at;
+
+	if (!p)
+		return NULL;
+	at = (char *)(((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+	if (at > p)
+		sys(SYS_munmap, p, at - p);
+	sys(SYS_munmap, at + whole, p + HUGE - at);
+	sys(SYS_madvise, at, whole, MADV_HUGEPAGE);
+	sys(SYS_madvise, at, whole, MADV_DONTFORK);
+	return at;
+}
+
 static struct spare *link_get(void)
 {
 	if (!unused) {
@@ -70,10 +96,39 @@ static struct spare *link_get(void)
 	return s;
 }
 
-void *pool_get(size_t size)
+/* Puts a buffer into its list: 0 when there is no link for it. */
+static bool keep(void *buffer, int c, bool there)
+{
+	struct spare *s = link_get();
+
+	if (!s)
+		return false;
+	*s = (struct spare){.buffer = buffer, .next = spare[c], .resident = there};
+	spare[c] = s;
+	return true;
+}
+
+static void *fresh(int c, size_t size)
+{
+	char *buffer = size < HUGE / 2 ? NULL : map_large(size);
+
+	if (buffer) {
+		/* The other half of a huge page is the next one. */
+		if (size == HUGE / 2)
+			keep(buffer + size, c, false);
+		return buffer;
+	}
+	buffer = map(size);
+	if (buffer)
+		sys(SYS_madvise, buffer, size, MADV_DONTFORK);
+	return buffer;
+}
+
+void *pool_get(size_t size, bool touch)
 {
 	int c = class_of(size);
 	void *buffer = NULL;
+	bool there = false;
 
 	size = pool_size(size);
 	lock_take(&lock);
@@ -82,19 +137,20 @@ void *pool_get(size_t size)
 	struct spare *s = spare[c];
 	if (s) {
 		buffer = s->buffer;
-		resident -= s->resident ? size : 0;
+		there = s->resident;
+		resident -= there ? size : 0;
 		spare[c] = s->next;
 		s->next = unused;
 		unused = s;
 	} else {
-		buffer = map(size);
-		if (buffer)
-			sys(SYS_madvise, buffer, size, MADV_DONTFORK);
+		buffer = fresh(c, size);
 	}
 	if (buffer)
 		used += size;
 out:
 	lock_drop(&lock);
+	if (buffer && touch && !there)
+		sys(SYS_madvise, buffer, size, MADV_POPULATE_WRITE);
 	return buffer;
 }
 
@@ -107,17 +163,12 @@ void pool_put(void *buffer, size_t size)
 	size = pool_size(size);
 	lock_take(&lock);
 	used -= size;
-	struct spare *s = link_get();
-	if (s) {
-		s->buffer = buffer;
-		s->resident = resident + size <= RESERVE;
-		if (s->resident)
-			resident += size;
-		s->next = spare[c];
-		spare[c] = s;
-	}
+	bool there = resident + size <= RESERVE;
 	/* Without a link the buffer is lost to the pool, not its pages. */
-	if (!s || !s->resident)
+	there = keep(buffer, c, there) && there;
+	if (there)
+		resident += size;
+	else
 		sys(SYS_madvise, buffer, size, MADV_DONTNEED);
 	lock_drop(&lock);
 }

@@ -9,11 +9,16 @@
 #ifndef POOL_H
 #define POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A buffer of at least size bytes (1 to 64 MiB), or NULL: over the cap, or no memory. */
-void *pool_get(size_t size);
+/*
+ * A buffer of at least size bytes (1 to 64 MiB), or NULL: over the cap, or no
+ * memory. touch: all of it will be filled, so its pages are made now; btrfs
+ * falls back to the page cache for a direct read into pages that are not there.
+ */
+void *pool_get(size_t size, bool touch);
 void pool_put(void *buffer, size_t size);
 /* The size that pool_get makes of a request. */
 size_t pool_size(size_t size);

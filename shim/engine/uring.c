@@ -66,6 +66,22 @@ static bool map_all(int fd, const struct io_uring_params *p)
 	return u.ring && u.sq_ring && u.sqes;
 }
 
+static long enter(unsigned submit, unsigned wait)
+{
+	int fd = own_at(u.handle);
+
+	if (fd < 0)
+		return -EBADF;
+	return sys(SYS_io_uring_enter, fd, submit, wait, wait ? IORING_ENTER_GETEVENTS : 0, 0, 0);
+}
+
+static void close_ring(void)
+{
+	unmap();
+	own_close(u.handle);
+	u.handle = -1;
+}
+
 static int open_ring(void)
 {
 	struct io_uring_params p;
@@ -97,16 +113,11 @@ static int open_ring(void)
 	u.cq_tail = (unsigned *)(cq + p.cq_off.tail);
 	u.cq_mask = *(unsigned *)(cq + p.cq_off.ring_mask);
 	u.cqes = (struct io_uring_cqe *)(cq + p.cq_off.cqes);
-	return 0;
-}
-
-static long enter(unsigned submit, unsigned wait)
-{
-	int fd = own_at(u.handle);
-
-	if (fd < 0)
-		return -EBADF;
-	return sys(SYS_io_uring_enter, fd, submit, wait, wait ? IORING_ENTER_GETEVENTS : 0, 0, 0);
+	/* A filter may let a ring be made, and not be used. */
+	long r = enter(0, 0);
+	if (r < 0)
+		close_ring();
+	return r < 0 ? r : 0;
 }
 
 static int submit(struct transfer *t)
@@ -151,13 +162,6 @@ static void reap(void)
 		__atomic_store_n(u.cq_head, head, __ATOMIC_RELEASE);
 		engine_done(t, res);
 	}
-}
-
-static void close_ring(void)
-{
-	unmap();
-	own_close(u.handle);
-	u.handle = -1;
 }
 
 /* The mappings were not inherited; the descriptor was. */

@@ -51,7 +51,8 @@ static void before_close_range(unsigned low, unsigned high, int flags)
 
 WRAP(int, close_range, (unsigned int low, unsigned int high, int flags))
 {
-	if (low > high)
+	/* CLOSE_RANGE_UNSHARE 2, CLOSE_RANGE_CLOEXEC 4 */
+	if (low > high || flags & ~6)
 		return next(close_range)(low, high, flags);
 	before_close_range(low, high, flags);
 	return close_pieces(low, high, flags);
@@ -80,7 +81,10 @@ static int duplicated(int old, int new)
 	return new;
 }
 
-/* dup2 closes its target without a word: what is pending there goes first. */
+/*
+ * dup2 closes its target without a word: what is pending there goes first.
+ * Bytes that are lost there are said by the call, for want of a later one.
+ */
 static int before_dup2(int old, int new)
 {
 	if (old == new || !(fdtable_peek(new) || own_is(new)) ||
@@ -90,26 +94,40 @@ static int before_dup2(int old, int new)
 	return fdtable_close(new);
 }
 
+/* Our own are not there, for the program. */
+static bool hidden(int fd)
+{
+	if (!own_is(fd))
+		return false;
+	errno = EBADF;
+	return true;
+}
+
 WRAP(int, dup, (int fd))
 {
+	if (hidden(fd))
+		return -1;
 	return duplicated(fd, real.dup(fd));
 }
 
 WRAP(int, dup2, (int old, int new))
 {
+	if (hidden(old))
+		return -1;
 	int e = before_dup2(old, new);
-	if (e)
-		return edge(e);
 	int r = real.dup2(old, new);
-	return old == new ? r : duplicated(old, r);
+	if (old != new)
+		duplicated(old, r);
+	return e && r >= 0 ? edge(e) : r;
 }
 
 WRAP(int, dup3, (int old, int new, int flags))
 {
+	if (hidden(old))
+		return -1;
 	int e = flags & ~O_CLOEXEC ? 0 : before_dup2(old, new);
-	if (e)
-		return edge(e);
-	return duplicated(old, real.dup3(old, new, flags));
+	int r = duplicated(old, real.dup3(old, new, flags));
+	return e && r >= 0 ? edge(e) : r;
 }
 
 /* Locks and leases: others may look now, and what was read before is old. */
@@ -163,6 +181,8 @@ WRAP(int, fcntl64, (int fd, int cmd, ...))
 	va_start(ap, cmd);
 	void *arg = va_arg(ap, void *);
 	va_end(ap);
+	if (hidden(fd))
+		return -1;
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		return duplicated(fd, real.fcntl64(fd, cmd, arg));
 	if (cmd == F_GETFL)
@@ -188,9 +208,10 @@ WRAP(int, lockf64, (int fd, int cmd, off64_t len))
 	return next(lockf64)(fd, cmd, len);
 }
 
-/* FICLONE and FICLONERANGE name a second file; nothing is moved by them. */
-#define FICLONE_      0x40049409UL
-#define FICLONERANGE_ 0x4020940dUL
+/* These name a second file, or more; nothing is moved by them (linux/fs.h). */
+#define FICLONE_       0x40049409UL
+#define FICLONERANGE_  0x4020940dUL
+#define FIDEDUPERANGE_ 0xc0189436UL
 
 WRAP(int, ioctl, (int fd, unsigned long request, ...))
 {
@@ -199,13 +220,15 @@ WRAP(int, ioctl, (int fd, unsigned long request, ...))
 	va_start(ap, request);
 	long arg = va_arg(ap, long);
 	va_end(ap);
-	if (request == FICLONE_ || request == FICLONERANGE_)
+	if (request == FICLONE_ || request == FICLONERANGE_ || request == FIDEDUPERANGE_)
 		file_settle_all();
 	else if (fdtable_peek(fd))
 		file_lend_fd(fd);
 	int r = real.ioctl(fd, request, arg);
-	if (fdtable_peek(fd))
-		file_resized_fd(fd);
+	if (fdtable_peek(fd)) {
+		file_take_back_fd(fd);
+		file_resized(fd, "", AT_EMPTY_PATH, -1);
+	}
 	return r;
 }
 
@@ -402,16 +425,32 @@ WRAP(int, recvmmsg, (int fd, struct mmsghdr *m, unsigned int n, int flags, struc
 	return r;
 }
 
+/* Word to somebody else, who may look. */
+
+WRAP(ssize_t, send, (int fd, const void *buf, size_t n, int flags))
+{
+	file_drain_all();
+	return next(send)(fd, buf, n, flags);
+}
+
+WRAP(ssize_t, sendto, (int fd, const void *buf, size_t n, int flags, const struct sockaddr *to, socklen_t len))
+{
+	file_drain_all();
+	return next(sendto)(fd, buf, n, flags, to, len);
+}
+
 WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags))
 {
-	if (fdtable_next(-1) >= 0 && memory_ok_now(m, sizeof(*m)) && m->msg_controllen)
+	if (fdtable && memory_ok_now(m, sizeof(*m)) && m->msg_controllen)
 		each_right(m, pass_on);
+	file_drain_all();
 	return next(sendmsg)(fd, m, flags);
 }
 
 WRAP(int, sendmmsg, (int fd, struct mmsghdr *m, unsigned int n, int flags))
 {
-	for (unsigned i = 0; i < n && memory_ok_now(&m[i], sizeof(m[i])); i++)
+	file_drain_all();
+	for (unsigned i = 0; fdtable && i < n && memory_ok_now(&m[i], sizeof(m[i])); i++)
 		each_right(&m[i].msg_hdr, pass_on);
 	return next(sendmmsg)(fd, m, n, flags);
 }

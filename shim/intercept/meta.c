@@ -18,21 +18,23 @@ WRAP(int, ftruncate64, (int fd, off64_t len))
 {
 	before_change(fd);
 	int r = real.ftruncate64(fd, len);
-	file_resized_fd(fd);
+	file_resized(fd, "", AT_EMPTY_PATH, r ? -1 : len);
 	return r;
 }
 
 WRAP(int, truncate64, (const char *path, off64_t len))
 {
 	file_settle_path(AT_FDCWD, path, 0);
-	return next(truncate64)(path, len);
+	int r = next(truncate64)(path, len);
+	file_resized(AT_FDCWD, path, 0, r ? -1 : len);
+	return r;
 }
 
 WRAP(int, fallocate64, (int fd, int mode, off64_t off, off64_t len))
 {
 	before_change(fd);
 	int r = next(fallocate64)(fd, mode, off, len);
-	file_resized_fd(fd);
+	file_resized(fd, "", AT_EMPTY_PATH, -1);
 	return r;
 }
 
@@ -40,7 +42,7 @@ WRAP(int, posix_fallocate64, (int fd, off64_t off, off64_t len))
 {
 	before_change(fd);
 	int r = next(posix_fallocate64)(fd, off, len);
-	file_resized_fd(fd);
+	file_resized(fd, "", AT_EMPTY_PATH, -1);
 	return r;
 }
 

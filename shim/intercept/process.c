@@ -48,10 +48,13 @@ WRAP(pid_t, vfork, (void))
 /* A raw thread, or a process in our memory: it cannot be told apart, so there is nothing to keep. */
 static void before_clone(unsigned long flags)
 {
-	if (flags & CLONE_VM)
+	if (flags & CLONE_VM) {
 		process_off(REASON_RAW);
-	else
-		process_before_fork();
+		return;
+	}
+	process_before_fork();
+	/* The child starts in a function of its own: what it must not have is not there. */
+	engine_close();
 }
 
 WRAP(int, clone, (int (*fn)(void *), void *stack, int flags, void *arg, ...))
@@ -242,52 +245,65 @@ WRAP(void, _exit, (int status))
 
 WRAP(void, quick_exit, (int status))
 {
-	process_settle(true);
+	/* What its handlers write is not held: the end comes inside libc. */
+	process_off(REASON_EXITING);
 	next(quick_exit)(status);
 }
 
 WRAP(void, abort, (void))
 {
-	process_settle(false);
+	process_off(REASON_EXITING);
 	next(abort)();
 }
 
 WRAP(int, raise, (int sig))
 {
-	process_settle(false);
-	return next(raise)(sig);
+	process_before_signal(0, sig);
+	int r = next(raise)(sig);
+	process_after_signal();
+	return r;
 }
 
 WRAP(int, kill, (pid_t pid, int sig))
 {
 	process_before_signal(pid, sig);
-	return real.kill(pid, sig);
+	int r = real.kill(pid, sig);
+	process_after_signal();
+	return r;
 }
 
 WRAP(int, killpg, (pid_t group, int sig))
 {
 	process_before_signal(-group, sig);
-	return next(killpg)(group, sig);
+	int r = next(killpg)(group, sig);
+	process_after_signal();
+	return r;
 }
 
 #if __GLIBC_PREREQ(2, 30)
 WRAP(int, tgkill, (pid_t group, pid_t tid, int sig))
 {
 	process_before_signal(group, sig);
-	return next(tgkill)(group, tid, sig);
+	int r = next(tgkill)(group, tid, sig);
+	process_after_signal();
+	return r;
 }
 #endif
 
 WRAP(int, pthread_kill, (pthread_t thread, int sig))
 {
 	process_before_signal(0, sig);
-	return next(pthread_kill)(thread, sig);
+	int r = next(pthread_kill)(thread, sig);
+	process_after_signal();
+	return r;
 }
 
 WRAP(int, sigqueue, (pid_t pid, int sig, const union sigval value))
 {
 	process_before_signal(pid, sig);
-	return next(sigqueue)(pid, sig, value);
+	int r = next(sigqueue)(pid, sig, value);
+	process_after_signal();
+	return r;
 }
 
 /* --- what changes the process --- */
@@ -309,20 +325,32 @@ WRAP(int, prctl, (int option, ...))
 WRAP(int, unshare, (int flags))
 {
 	process_before_namespace();
-	return next(unshare)(flags);
+	int r = next(unshare)(flags);
+	while (r < 0 && errno == EINVAL && process_workers_wait())
+		r = next(unshare)(flags);
+	return r;
 }
 
 WRAP(int, setns, (int fd, int type))
 {
 	process_before_namespace();
-	return next(setns)(fd, type);
+	int r = next(setns)(fd, type);
+	while (r < 0 && errno == EINVAL && process_workers_wait())
+		r = next(setns)(fd, type);
+	return r;
+}
+
+static void new_limit(void)
+{
+	policy_limits();
+	file_release_all(REASON_LIMIT);
 }
 
 WRAP(int, setrlimit64, (__rlimit_resource_t what, const struct rlimit64 *limit))
 {
 	int r = next(setrlimit64)(what, limit);
 	if (!r && what == RLIMIT_FSIZE)
-		policy_limits();
+		new_limit();
 	return r;
 }
 
@@ -330,7 +358,7 @@ WRAP(int, prlimit64, (pid_t pid, __rlimit_resource_t what, const struct rlimit64
 {
 	int r = next(prlimit64)(pid, what, limit, old);
 	if (!r && limit && what == RLIMIT_FSIZE)
-		policy_limits();
+		new_limit();
 	return r;
 }
 

@@ -81,7 +81,8 @@ WRAP(int, dprintf, (int fd, const char *format, ...))
 {
 	va_list ap;
 
-	file_lend_fd(fd);
+	if (edge(file_lend_fd(fd)))
+		return -1;
 	va_start(ap, format);
 	int r = next(vdprintf)(fd, format, ap);
 	va_end(ap);
@@ -91,7 +92,8 @@ WRAP(int, dprintf, (int fd, const char *format, ...))
 
 WRAP(int, vdprintf, (int fd, const char *format, va_list ap))
 {
-	file_lend_fd(fd);
+	if (edge(file_lend_fd(fd)))
+		return -1;
 	int r = next(vdprintf)(fd, format, ap);
 	file_take_back_fd(fd);
 	return r;
@@ -101,7 +103,8 @@ WRAP(int, __dprintf_chk, (int fd, int flag, const char *format, ...))
 {
 	va_list ap;
 
-	file_lend_fd(fd);
+	if (edge(file_lend_fd(fd)))
+		return -1;
 	va_start(ap, format);
 	int r = next(__vdprintf_chk)(fd, flag, format, ap);
 	va_end(ap);
@@ -111,7 +114,8 @@ WRAP(int, __dprintf_chk, (int fd, int flag, const char *format, ...))
 
 WRAP(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list ap))
 {
-	file_lend_fd(fd);
+	if (edge(file_lend_fd(fd)))
+		return -1;
 	int r = next(__vdprintf_chk)(fd, flag, format, ap);
 	file_take_back_fd(fd);
 	return r;

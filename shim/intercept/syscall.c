@@ -172,12 +172,27 @@ void syscall_before(long nr, const long *a)
 	errno = error;
 }
 
+static void opened(int fd, int flags)
+{
+	fdtable_open(fd, flags, NULL);
+	file_release_fd(fd, REASON_RAW);
+}
+
 void syscall_after(long nr, const long *a, long result)
 {
 	if (forks(nr, a) == 1)
 		process_after_fork(result == 0);
+	/* Not ours, but known: a second description of a file that is. */
+	else if (result >= 0 && nr == SYS_openat)
+		opened(result, a[2]);
+#ifdef SYS_open
+	else if (result >= 0 && nr == SYS_open)
+		opened(result, a[1]);
+	else if (result >= 0 && nr == SYS_creat)
+		opened(result, O_WRONLY | O_TRUNC);
+#endif
 	/* A number that was handed out unseen: what it names is not ours. */
-	else if (result >= 0 && (nr == SYS_openat || nr == SYS_dup || nr == SYS_dup3 ||
+	else if (result >= 0 && ( nr == SYS_dup || nr == SYS_dup3 ||
 				 nr == SYS_memfd_create || nr == SYS_socket || nr == SYS_accept4))
 		fdtable_reset(result);
 }

@@ -12,6 +12,26 @@ static bool holds(void)
 	return __atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE);
 }
 
+/* Many short waits are a long one, too. */
+static bool held_long(void)
+{
+	return holds() && clock_coarse() - file_dirty_at > MOMENT_MS * 1000000ULL;
+}
+
+/* The program has waited, and somebody else has not. */
+static int waited(int r)
+{
+	if (__atomic_load_n(&file_tuned, __ATOMIC_RELAXED))
+		__atomic_add_fetch(&file_epoch, 1, __ATOMIC_RELEASE);
+	return r;
+}
+
+static void before_wait(bool is_long)
+{
+	if (is_long || held_long())
+		file_drain_all();
+}
+
 static bool long_enough(const struct timespec *t)
 {
 	return t && (t->tv_sec > 0 || t->tv_nsec >= MOMENT_MS * 1000000L);
@@ -19,101 +39,92 @@ static bool long_enough(const struct timespec *t)
 
 WRAP(int, nanosleep, (const struct timespec *t, struct timespec *left))
 {
-	if (holds() && long_enough(t))
-		file_drain_all();
-	return next(nanosleep)(t, left);
+	before_wait(long_enough(t));
+	return waited(next(nanosleep)(t, left));
 }
 
 WRAP(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *t, struct timespec *left))
 {
-	if (holds() && (flags || long_enough(t)))
-		file_drain_all();
-	return next(clock_nanosleep)(clock, flags, t, left);
+	before_wait(flags || long_enough(t));
+	return waited(next(clock_nanosleep)(clock, flags, t, left));
 }
 
 WRAP(unsigned int, sleep, (unsigned int seconds))
 {
-	if (seconds)
-		file_drain_all();
-	return next(sleep)(seconds);
+	before_wait(seconds);
+	return waited(next(sleep)(seconds));
 }
 
 WRAP(int, usleep, (useconds_t us))
 {
-	if (us >= MOMENT_MS * 1000)
-		file_drain_all();
-	return next(usleep)(us);
+	before_wait(us >= MOMENT_MS * 1000);
+	return waited(next(usleep)(us));
 }
 
 WRAP(int, pause, (void))
 {
 	file_drain_all();
-	return next(pause)();
+	return waited(next(pause)());
 }
 
 WRAP(int, sigsuspend, (const sigset_t *mask))
 {
 	file_drain_all();
-	return next(sigsuspend)(mask);
+	return waited(next(sigsuspend)(mask));
 }
 
 WRAP(int, sigwait, (const sigset_t *set, int *sig))
 {
 	file_drain_all();
-	return next(sigwait)(set, sig);
+	return waited(next(sigwait)(set, sig));
 }
 
 WRAP(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info))
 {
 	file_drain_all();
-	return next(sigwaitinfo)(set, info);
+	return waited(next(sigwaitinfo)(set, info));
 }
 
 WRAP(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t))
 {
-	if (!t || long_enough(t))
-		file_drain_all();
-	return next(sigtimedwait)(set, info, t);
+	before_wait(!t || long_enough(t));
+	return waited(next(sigtimedwait)(set, info, t));
 }
 
 WRAP(pid_t, wait, (int *status))
 {
 	file_drain_all();
-	return next(wait)(status);
+	return waited(next(wait)(status));
 }
 
 WRAP(pid_t, waitpid, (pid_t pid, int *status, int options))
 {
-	if (!(options & WNOHANG))
-		file_drain_all();
-	return next(waitpid)(pid, status, options);
+	before_wait(!(options & WNOHANG));
+	return waited(next(waitpid)(pid, status, options));
 }
 
 WRAP(pid_t, wait3, (int *status, int options, struct rusage *usage))
 {
-	if (!(options & WNOHANG))
-		file_drain_all();
-	return next(wait3)(status, options, usage);
+	before_wait(!(options & WNOHANG));
+	return waited(next(wait3)(status, options, usage));
 }
 
 WRAP(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage))
 {
-	if (!(options & WNOHANG))
-		file_drain_all();
-	return next(wait4)(pid, status, options, usage);
+	before_wait(!(options & WNOHANG));
+	return waited(next(wait4)(pid, status, options, usage));
 }
 
 WRAP(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options))
 {
-	if (!(options & WNOHANG))
-		file_drain_all();
-	return next(waitid)(type, id, info, options);
+	before_wait(!(options & WNOHANG));
+	return waited(next(waitid)(type, id, info, options));
 }
 
 WRAP(int, pclose, (FILE *f))
 {
 	file_settle_all();
-	return next(pclose)(f);
+	return waited(next(pclose)(f));
 }
 
 /*
@@ -124,6 +135,8 @@ WRAP(int, pclose, (FILE *f))
 
 static bool splits_ms(int timeout)
 {
+	if (held_long() && timeout)
+		file_drain_all();
 	return holds() && (timeout < 0 || timeout > MOMENT_MS);
 }
 
@@ -138,10 +151,10 @@ WRAP(int, poll, (struct pollfd *fds, nfds_t n, int timeout))
 	if (splits_ms(timeout)) {
 		int r = next(poll)(fds, n, MOMENT_MS);
 		if (r)
-			return r;
+			return waited(r);
 		timeout = rest_ms(timeout);
 	}
-	return next(poll)(fds, n, timeout);
+	return waited(next(poll)(fds, n, timeout));
 }
 
 WRAP(int, __poll_chk, (struct pollfd *fds, nfds_t n, int timeout, size_t size))
@@ -149,10 +162,10 @@ WRAP(int, __poll_chk, (struct pollfd *fds, nfds_t n, int timeout, size_t size))
 	if (splits_ms(timeout)) {
 		int r = next(__poll_chk)(fds, n, MOMENT_MS, size);
 		if (r)
-			return r;
+			return waited(r);
 		timeout = rest_ms(timeout);
 	}
-	return next(__poll_chk)(fds, n, timeout, size);
+	return waited(next(__poll_chk)(fds, n, timeout, size));
 }
 
 WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int n, int timeout))
@@ -160,10 +173,10 @@ WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int n, int timeout))
 	if (splits_ms(timeout)) {
 		int r = next(epoll_wait)(fd, events, n, MOMENT_MS);
 		if (r)
-			return r;
+			return waited(r);
 		timeout = rest_ms(timeout);
 	}
-	return next(epoll_wait)(fd, events, n, timeout);
+	return waited(next(epoll_wait)(fd, events, n, timeout));
 }
 
 WRAP(int, epoll_pwait, (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask))
@@ -171,16 +184,18 @@ WRAP(int, epoll_pwait, (int fd, struct epoll_event *events, int n, int timeout, 
 	if (splits_ms(timeout)) {
 		int r = next(epoll_pwait)(fd, events, n, MOMENT_MS, mask);
 		if (r)
-			return r;
+			return waited(r);
 		timeout = rest_ms(timeout);
 	}
-	return next(epoll_pwait)(fd, events, n, timeout, mask);
+	return waited(next(epoll_pwait)(fd, events, n, timeout, mask));
 }
 
 static const struct timespec moment = {0, MOMENT_MS * 1000000L};
 
 static bool splits(const struct timespec *t)
 {
+	if (held_long() && !(t && !t->tv_sec && !t->tv_nsec))
+		file_drain_all();
 	return holds() && (!t || long_enough(t));
 }
 
@@ -205,10 +220,10 @@ WRAP(int, ppoll, (struct pollfd *fds, nfds_t n, const struct timespec *t, const 
 	if (splits(t)) {
 		int r = next(ppoll)(fds, n, &moment, mask);
 		if (r)
-			return r;
+			return waited(r);
 		t = rest_of(t, &rest);
 	}
-	return next(ppoll)(fds, n, t, mask);
+	return waited(next(ppoll)(fds, n, t, mask));
 }
 
 WRAP(int, __ppoll_chk, (struct pollfd *fds, nfds_t n, const struct timespec *t, const sigset_t *mask, size_t size))
@@ -217,26 +232,25 @@ WRAP(int, __ppoll_chk, (struct pollfd *fds, nfds_t n, const struct timespec *t, 
 	if (splits(t)) {
 		int r = next(__ppoll_chk)(fds, n, &moment, mask, size);
 		if (r)
-			return r;
+			return waited(r);
 		t = rest_of(t, &rest);
 	}
-	return next(__ppoll_chk)(fds, n, t, mask, size);
+	return waited(next(__ppoll_chk)(fds, n, t, mask, size));
 }
 
 /* select overwrites its sets, also when it times out: simply drain before a long one. */
 
 WRAP(int, select, (int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t))
 {
-	if (holds() && (!t || t->tv_sec || t->tv_usec >= MOMENT_MS * 1000))
-		file_drain_all();
-	return next(select)(n, r, w, e, t);
+	before_wait(!t || t->tv_sec || t->tv_usec >= MOMENT_MS * 1000);
+	return waited(next(select)(n, r, w, e, t));
 }
 
 WRAP(int, pselect, (int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *t, const sigset_t *mask))
 {
 	if (splits(t))
 		file_drain_all();
-	return next(pselect)(n, r, w, e, t, mask);
+	return waited(next(pselect)(n, r, w, e, t, mask));
 }
 
 #define CALLS CALLS_WAIT
