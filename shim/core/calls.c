@@ -223,7 +223,8 @@ static bool vector_ok(struct file *f, const struct iovec *v, int n)
 	for (int i = 0; i < n; i++)
 		if (__builtin_add_overflow(sum, v[i].iov_len, &sum))
 			return false;
-	return sum <= CALL_MOST;
+	/* Of nothing: whether the descriptor is open for this is the kernel's to say. */
+	return sum && sum <= CALL_MOST;
 }
 
 /*

@@ -88,9 +88,10 @@ void engine_start(struct transfer *t)
 
 	t->busy = true;
 	lock_take(&submitting);
+	__atomic_add_fetch(&engine_flying, 1, __ATOMIC_ACQ_REL);
 	bad = get()->submit(t);
-	if (!bad)
-		__atomic_add_fetch(&engine_flying, 1, __ATOMIC_ACQ_REL);
+	if (bad)
+		__atomic_sub_fetch(&engine_flying, 1, __ATOMIC_ACQ_REL);
 	lock_drop(&submitting);
 	if (bad)
 		engine_do(t);

@@ -18,7 +18,7 @@ ssize_t engine_do(struct transfer *t)
 
 static int submit(struct transfer *t)
 {
-	engine_do(t);
+	engine_done(t, engine_do(t));
 	return 0;
 }
 
