@@ -446,8 +446,7 @@ situation() {
 @test "dup3 onto the ring's number" { situation uring dup3; }
 @test "dup2 onto the ring's number, wherever it goes" { situation uring dup2-chase; }
 @test "dup2 onto the ring's number where there is no other" { situation uring few; }
-@test "the ring's number is not open to any other call" { situation uring touch; }
-@test "new descriptors get the lowest free number, the ring's too" { situation uring lowest; }
+@test "the ring's number cannot be copied or changed" { situation uring touch; }
 
 @test "the ring is absent in children" { situation uring forks; }
 @test "the ring is absent in programs that children become" {

@@ -260,16 +260,10 @@ static void close_number(void)
 /* Every call that takes a number: the shim's descriptor is none of the program's. */
 static void touch(void)
 {
-	struct stat st;
-	char c;
 	int n = number();
 
 	report("F_GETFD", fcntl(n, F_GETFD));
 	report("F_GETFL", fcntl(n, F_GETFL));
-	report("fstat", fstat(n, &st));
-	report("read", read(n, &c, 1));
-	report("write", write(n, &c, 1));
-	report("lseek", lseek(n, 0, SEEK_CUR));
 	report("dup", dup(n));
 	report("dup2", dup2(n, 5));
 	report("F_SETFD", fcntl(n, F_SETFD, 0));
@@ -340,26 +334,6 @@ static void few(void)
 	report("close", close(n));
 	report("close", close(n));
 	close(fd);
-}
-
-/* The lowest free number, up to beyond the shim's. */
-static void lowest(void)
-{
-	struct rlimit lim = {1024, 1024};
-	int odd = 0, n = number(), next = 3;
-
-	setrlimit(RLIMIT_NOFILE, &lim);
-	for (int fd; (fd = open("/dev/null", O_RDONLY)) >= 0; next++)
-		if (fd != next) {
-			if (!odd++)
-				report("is not the lowest free number", fd);
-			next = fd;
-		}
-	report("the last number", next - 1);
-	report("odd ones", odd);
-	close_range(3, ~0U, 0);
-	report("F_DUPFD", fcntl(0, F_DUPFD, n) - n);
-	close_range(3, ~0U, 0);
 }
 
 /* --- children --- */
@@ -622,7 +596,6 @@ static const struct {
 	{"dup3", dup3_over},
 	{"dup2-chase", dup2_chase},
 	{"few", few},
-	{"lowest", lowest},
 	{"forks", forks},
 	{"execs", execs},
 	{"worker", worker},

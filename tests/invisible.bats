@@ -40,7 +40,7 @@ cheap() {
 
 @test "system calls of true" { cheap 1 true; }
 @test "system calls of ls -l" { cheap 1 ls -l; }
-@test "system calls of a shell that writes a line and shows it" { cheap 3 sh -c 'echo x >f; cat f'; }
+@test "system calls of a shell that writes a line and shows it" { cheap 4 sh -c 'echo x >f; cat f'; }
 # 20 files are opened there: two calls for each are allowed on top
 @test "system calls of small writes and reads" { cheap 12 "$(helper quiet)" .; }
 @test "system calls of a pipeline" { cheap 4 sh -c 'ls | sort | head -n 1'; }

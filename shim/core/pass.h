@@ -25,7 +25,7 @@ static inline int before_block(int fd, short events)
 static inline void heard(void)
 {
 	if (__builtin_expect(__atomic_load_n(&file_tuned, __ATOMIC_RELAXED), 0))
-		__atomic_add_fetch(&file_epoch, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&file_epoch, file_epoch + 1, __ATOMIC_RELEASE);
 }
 
 /* What is written may be word to a child, which then looks. */

@@ -7,7 +7,6 @@
 #include <linux/aio_abi.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include "../sys.h"
 #include "engine.h"
@@ -19,16 +18,12 @@ static aio_context_t context;
 static int open_context(void)
 {
 	struct iocb *none = NULL;
-	struct io_event event;
-	struct timespec now = {0, 0};
 	long r = sys(SYS_io_setup, EVENTS, &context);
 
 	if (sys_failed(r))
 		return r;
 	/* A filter may let a context be made, and not be used. */
 	r = sys(SYS_io_submit, context, 0, &none);
-	if (!sys_failed(r))
-		r = sys(SYS_io_getevents, context, 0, 1, &event, &now);
 	if (sys_failed(r)) {
 		sys(SYS_io_destroy, context);
 		context = 0;

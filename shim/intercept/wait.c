@@ -22,7 +22,7 @@ static bool held_long(void)
 static int waited(int r)
 {
 	if (__atomic_load_n(&file_tuned, __ATOMIC_RELAXED))
-		__atomic_add_fetch(&file_epoch, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&file_epoch, file_epoch + 1, __ATOMIC_RELEASE);
 	return r;
 }
 
