@@ -72,7 +72,7 @@ static void forget(void)
 
 const struct engine engine_aio = {
 	.name = "aio",
-	.depth = 8,
+	.depth = ENGINE_DEPTH,
 	.open = open_context,
 	.submit = submit,
 	.reap = reap,

@@ -56,7 +56,8 @@ static void *map(size_t size)
 	return sys_failed(p) ? NULL : (void *)p;
 }
 
-#define HUGE (2 << 20)
+#define HUGE  (2 << 20)
+#define LARGE (256 << 10) /* for less, the zeroing of a huge page costs more than it gains */
 
 /*
  * Large buffers lie in huge pages where the kernel gives some: a transfer is
@@ -110,12 +111,12 @@ static bool keep(void *buffer, int c, bool there)
 
 static void *fresh(int c, size_t size)
 {
-	char *buffer = size < HUGE / 2 ? NULL : map_large(size);
+	char *buffer = size < LARGE ? NULL : map_large(size);
 
 	if (buffer) {
-		/* The other half of a huge page is the next one. */
-		if (size == HUGE / 2)
-			keep(buffer + size, c, false);
+		/* The rest of the huge page is for the next ones. */
+		for (size_t at = HUGE; at > size; at -= size)
+			keep(buffer + at - size, c, false);
 		return buffer;
 	}
 	buffer = map(size);

@@ -174,7 +174,7 @@ static void forget(void)
 
 const struct engine engine_uring = {
 	.name = "uring",
-	.depth = 8,
+	.depth = ENGINE_DEPTH,
 	.open = open_ring,
 	.submit = submit,
 	.reap = reap,
