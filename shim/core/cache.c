@@ -87,10 +87,12 @@ ssize_t cache_read(struct file *f, void *buf, size_t n, off64_t off)
 		if (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
 			return -errno;
 		f->plain_only = true;
+		/* The kernel's own read-ahead would make the next blocks look cached before. */
+		f->was_cold = cache_resident(f, 0, f->size) == RESIDENT_NONE;
 	}
-	enum resident before = cache_resident(f, off, off + n);
+	bool spare = !f->was_cold && cache_resident(f, off, off + n) != RESIDENT_NONE;
 	r = real.pread64(f->fd, buf, n, off);
-	if (r > 0 && before == RESIDENT_NONE)
+	if (r > 0 && !spare)
 		drop(f, off, off + r);
 	return r < 0 ? -errno : r;
 }

@@ -145,6 +145,7 @@ struct file {
 	int late;         /* -errno of write-out after the kernel accepted the bytes */
 	bool behind;      /* buffered transfers do not leave their pages in the cache */
 	bool plain_only;  /* RWF_DONTCACHE was refused */
+	bool was_cold;    /* nothing of it was cached when the first such transfer was made */
 	bool behind_keep; /* pages of the window below were cached before: they stay */
 	off64_t behind_low, behind_high; /* window that is being written out */
 	bool strict;      /* an error was seen: every write reaches the kernel before it returns */
