@@ -191,3 +191,25 @@ gzip -nk d/f20; gunzip -c d/f20.gz | cmp - d/f20; gzip -n d/f19; zcat d/f19 | ck
 diff -r d/f1 x/d/f1 && echo same
 EOF
 }
+
+@test "pax: the same archive, and the same files out of it" {
+	need pax
+	local size how
+	mkdir -p in/sub
+	for size in 0 1 511 512 65536 1048577 5000001; do
+		pattern "$size" >"in/sub/$size"
+	done
+	chmod 640 in/sub/512
+	touch -d '2001-02-03 04:05:06' in/sub/* in/sub in
+	for how in bare shim; do
+		"$how" pax -w -f "$how.pax" in
+		mkdir "$how.out"
+		(cd "$how.out" && "$how" pax -r -p e -f ../bare.pax)
+		diff -r in "$how.out/in"
+		"$how" pax -rw -p e in "$how.copy" 2>/dev/null || { mkdir "$how.copy" && "$how" pax -rw -p e in "$how.copy"; }
+		diff -r in "$how.copy/in"
+		(cd "$how.out" && find in -printf '%p %s %m %T@\n' | sort) >"$how.list"
+	done
+	cmp bare.pax shim.pax
+	same "$(cat bare.list)" "$(cat shim.list)"
+}
