@@ -116,10 +116,7 @@ sets() {
 	sets BLKTUNE_MEMORY 32M --memory=32M
 	sets BLKTUNE_DIRECT_MIN 64K --direct-min=64K
 	sets BLKTUNE_HOT cache --hot=cache
-	sets BLKTUNE_STDIO on --stdio
-	sets BLKTUNE_STDIO off --stdio=off
 	sets BLKTUNE_SYNC close --sync=close
-	sets BLKTUNE_RATE 10M --rate=10M
 	sets BLKTUNE_ONLY '/a b/*:/c' --only='/a b/*:/c'
 	sets BLKTUNE_SKIP '*.log' --skip='*.log'
 	sets BLKTUNE_PROGRAMS 'cp:tar' --programs=cp:tar
@@ -129,9 +126,6 @@ sets() {
 	sets BLKTUNE_REPORT - --report
 	sets BLKTUNE_REPORT "$PWD/r.json" --report="$PWD/r.json"
 	sets BLKTUNE_REPORT - -r
-	sets BLKTUNE_PROGRESS on --progress
-	sets BLKTUNE_PROGRESS off --progress=off
-	sets BLKTUNE_PROGRESS on -p
 }
 
 @test "options: as two words, shortened, together, the last one wins over all before" {
@@ -167,7 +161,7 @@ sets() {
 
 @test "an option without its value, or with one too many" {
 	refused --mode expected direct -- --mode
-	refused --rate expected -- --rate
+	refused --blksize expected -- --blksize
 	refused --off "no value" -- --off=on true
 	refused --quiet "no value" -- --quiet=1 true
 	refused --probe "no value" -- --probe=/ true
@@ -562,7 +556,6 @@ completes() {
 	completes "blktune --mode=d" direct dontcache
 	completes "blktune --mode " direct dontcache buffered observe
 	completes "blktune --hold=never --en" --engine=
-	completes "blktune --stdio=" on off
 	completes "blktune --probe ./i" ./in
 	completes "blktune -r mktem" mktemp
 	completes "blktune --mode buffered mktem" mktemp

@@ -1,4 +1,5 @@
 /* Settings: one table of names, parsers and defaults. */
+#include <fnmatch.h>
 #include <string.h>
 
 #include "config.h"
@@ -103,6 +104,17 @@ static const struct setting {
 	{"MEMORY", SIZE64, &config.memory, NULL, 0, 1ULL << 40, 1, "a size up to 1024G", "64M"},
 	{"DIRECT_MIN", SIZE64, &config.direct_min, NULL, 0, 1ULL << 62, 1,
 		"a size in bytes, or with K, M or G", "1M"},
+	{"SYNC", SWITCH, &config.sync_close, "off|close", 0, 0, 0, "off or close", "off"},
+	{"BLKSIZE", SIZE32, &config.blksize, NULL, 512, 64 << 20, 512,
+		"a multiple of 512 from 512 to 64M", "none"},
+	{"ONLY", PATH, config.only, NULL, 1, CONFIG_PATH_MAX - 1, 0,
+		"colon-separated patterns shorter than 4096 bytes", "none"},
+	{"SKIP", PATH, config.skip, NULL, 1, CONFIG_PATH_MAX - 1, 0,
+		"colon-separated patterns shorter than 4096 bytes", "none"},
+	{"PROGRAMS", PATH, config.programs, NULL, 1, CONFIG_PATH_MAX - 1, 0,
+		"colon-separated patterns shorter than 4096 bytes", "none"},
+	{"SKIP_PROGRAMS", PATH, config.skip_programs, NULL, 1, CONFIG_PATH_MAX - 1, 0,
+		"colon-separated patterns shorter than 4096 bytes", "none"},
 	{"REPORT", PATH, config.report, NULL, 1, CONFIG_PATH_MAX - 1, 0,
 		"- or a path shorter than 4096 bytes", "no report"},
 };
@@ -228,6 +240,25 @@ static void check_names(char **env)
 				 !memcmp(settings[i].name, name, len) && len;
 		if (!known)
 			unknown(name, len);
+	}
+}
+
+bool config_match(const char *globs, const char *name)
+{
+	char glob[256];
+
+	for (;;) {
+		size_t n = strcspn(globs, ":");
+
+		if (n && n < sizeof(glob)) {
+			memcpy(glob, globs, n);
+			glob[n] = 0;
+			if (!fnmatch(glob, name, 0))
+				return true;
+		}
+		if (!globs[n])
+			return false;
+		globs += n + 1;
 	}
 }
 

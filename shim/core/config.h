@@ -24,6 +24,12 @@ struct config {
 	int depth;            /* BLKTUNE_DEPTH: transfers in flight per file, 0 to 64; -1: default */
 	uint64_t memory;      /* BLKTUNE_MEMORY: cap on the buffers of the process, bytes */
 	uint64_t direct_min;  /* BLKTUNE_DIRECT_MIN: bytes from which O_DIRECT is used */
+	bool sync_close;      /* BLKTUNE_SYNC=close: close returns when the data is on stable storage */
+	uint32_t blksize;     /* BLKTUNE_BLKSIZE: st_blksize of regular files, bytes; 0: the kernel's */
+	char only[CONFIG_PATH_MAX]; /* BLKTUNE_ONLY, BLKTUNE_SKIP: colon-separated path globs */
+	char skip[CONFIG_PATH_MAX];
+	char programs[CONFIG_PATH_MAX]; /* BLKTUNE_PROGRAMS, BLKTUNE_SKIP_PROGRAMS: of names */
+	char skip_programs[CONFIG_PATH_MAX];
 	char report[CONFIG_PATH_MAX]; /* BLKTUNE_REPORT: "" none, "-" stderr, or a path */
 };
 
@@ -35,5 +41,8 @@ extern struct config config;
  * stderr, and the default stands.
  */
 void config_read(char **env);
+
+/* Does one of these colon-separated patterns (glob(7), each up to 255 bytes) match? */
+bool config_match(const char *globs, const char *name);
 
 #endif

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "../real.h"
 #include "../sys.h"
 #include "config.h"
 #include "file.h"
@@ -278,6 +279,16 @@ static int other_fd(const struct file *f, int fd)
 	return -1;
 }
 
+/* BLKTUNE_SYNC=close: what this description wrote is on stable storage, or close says why not. */
+static int sync_last(const struct file *f, int fd)
+{
+	if (f->refs > 1 || (f->flags & O_ACCMODE) == O_RDONLY || f->kind == KIND_MEMORY ||
+		real.fsync(fd) == 0)
+		return 0;
+	/* Not what fsync(2) says of things that have none. */
+	return errno == EINVAL || errno == EROFS ? 0 : -errno;
+}
+
 int fdtable_close(int fd)
 {
 	struct file **s = fdtable_slot(fd), *f;
@@ -301,6 +312,8 @@ int fdtable_close(int fd)
 		lock_drop(&f->lock);
 		quiet_end(&q);
 	}
+	if (config.sync_close && f && !ret)
+		ret = sync_last(f, fd);
 	drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL));
 	return ret;
 }

@@ -317,6 +317,7 @@ static bool is_inherited(const struct file *f)
 
 static enum reason classify(struct file *f, bool write)
 {
+	enum reason reason = REASON_NONE;
 	struct stat64 st;
 
 	if (file_off || sys_failed(sys(SYS_fstat, f->fd, &st)))
@@ -329,10 +330,15 @@ static enum reason classify(struct file *f, bool write)
 		return classify_memory(f, &st, write);
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
 		return REASON_RAW;
+	if ((*config.only && !(f->path && config_match(config.only, f->path))) ||
+		(*config.skip && f->path && config_match(config.skip, f->path)))
+		reason = REASON_FILTER;
 	if (file_was_mapped(f))
 		return REASON_MAPPED;
 	if (policy_twins(f) || is_inherited(f))
 		return REASON_SHARED_INODE;
+	if (reason)
+		return reason;
 	return S_ISBLK(st.st_mode) ? classify_device(f, st.st_rdev, write)
 				   : classify_regular(f, &st);
 }

@@ -22,6 +22,10 @@ void process_init(char **env)
 	/* In a set-uid program (/etc/ld.so.preload) the environment is somebody else's. */
 	if (getauxval(AT_SECURE))
 		config.on = false;
+	const char *name = program_invocation_short_name;
+	if ((*config.programs && !config_match(config.programs, name)) ||
+		(*config.skip_programs && config_match(config.skip_programs, name)))
+		config.on = false;
 	report_init();
 	errno = error;
 }

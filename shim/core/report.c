@@ -90,7 +90,7 @@ const char *report_path(const char *path)
 	size_t n, dir = 0;
 	char *copy;
 
-	if (!report_on || !path)
+	if (!path || !(report_on || *config.only || *config.skip))
 		return NULL;
 	n = strlen(path) + 1;
 	if (*path != '/') {

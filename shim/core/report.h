@@ -10,7 +10,7 @@ extern bool report_on;
 
 /* The program is about to run: its name, the clock. */
 void report_init(void);
-/* A copy of a path that lives as long as the process; NULL when no report was asked for. */
+/* A path made absolute, for as long as the process lives; NULL where nothing asks for it. */
 const char *report_path(const char *path);
 /* A file is done with: its counts are added. */
 void report_add(const struct file *f);

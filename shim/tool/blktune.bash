@@ -6,7 +6,7 @@ _blktune()
 	_init_completion -s -n : || return
 
 	# The options end at the first word that is none of them, nor the value of one.
-	local i values='mode min block read-block write-block hold depth memory direct-min hot sync rate only skip programs skip-programs blksize engine'
+	local i values='mode min block read-block write-block hold depth memory direct-min hot sync only skip programs skip-programs blksize engine'
 	local probing=
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
@@ -36,15 +36,11 @@ _blktune()
 	--hot) COMPREPLY=($(compgen -W 'direct cache' -- "$cur")) ;;
 	--sync) COMPREPLY=($(compgen -W 'close off' -- "$cur")) ;;
 	--engine) COMPREPLY=($(compgen -W 'auto uring aio sync' -- "$cur")) ;;
-	--stdio | --progress)
-		# Their values only come after an equals sign.
-		[[ $split == true ]] && COMPREPLY=($(compgen -W 'on off' -- "$cur"))
-		;;
 	--report) [[ $split == true ]] && _filedir ;;
 	--min | --block | --read-block | --write-block | --blksize)
 		COMPREPLY=($(compgen -W '4K 64K 128K 256K 1M 4M 16M' -- "$cur"))
 		;;
-	--memory | --direct-min | --rate) COMPREPLY=($(compgen -W '1M 16M 64M 256M 1G' -- "$cur")) ;;
+	--memory | --direct-min) COMPREPLY=($(compgen -W '1M 16M 64M 256M 1G' -- "$cur")) ;;
 	--only | --skip) _filedir ;;
 	--programs | --skip-programs) COMPREPLY=($(compgen -c -- "$cur")) ;;
 	esac
@@ -57,9 +53,9 @@ _blktune()
 	fi
 
 	COMPREPLY=($(compgen -W '--off --mode= --min= --block= --read-block= --write-block= --hold=
-		--depth= --memory= --direct-min= --hot= --stdio --sync= --rate= --only= --skip=
-		--programs= --skip-programs= --blksize= --engine= --report --progress --quiet
-		--probe --show-config --help --version -r -p -q -h -V' -- "$cur"))
+		--depth= --memory= --direct-min= --hot= --sync= --only= --skip=
+		--programs= --skip-programs= --blksize= --engine= --report --quiet
+		--probe --show-config --help --version -r -q -h -V' -- "$cur"))
 	[[ ${COMPREPLY-} == *= ]] && compopt -o nospace
 } &&
 	complete -F _blktune blktune

@@ -32,11 +32,8 @@ const struct choice choices[] = {
 		"smaller files keep the page cache"},
 	{"BLKTUNE_HOT", "hot", 0, NULL, false, "HOW", "direct",
 		"files that are in the page cache are read direct, or from the cache"},
-	{"BLKTUNE_STDIO", "stdio", 0, "on", false, NULL, "off",
-		"tune an inherited standard input and output too"},
 	{"BLKTUNE_SYNC", "sync", 0, NULL, false, "WHEN", "off",
 		"close: on stable storage when close returns, or off"},
-	{"BLKTUNE_RATE", "rate", 0, NULL, false, "SIZE", "none", "bytes per second, at most"},
 	{"BLKTUNE_ONLY", "only", 0, NULL, false, "GLOBS", "none",
 		"tune only these paths (colon-separated)"},
 	{"BLKTUNE_SKIP", "skip", 0, NULL, false, "GLOBS", "none", "leave these paths alone"},
@@ -50,8 +47,6 @@ const struct choice choices[] = {
 		"auto, uring, aio or sync"},
 	{"BLKTUNE_REPORT", "report", 'r', "-", false, "WHERE", "none",
 		"report at the end, on stderr or to a file (.json: as JSON)"},
-	{"BLKTUNE_PROGRESS", "progress", 'p', "on", false, NULL, "off",
-		"a line of progress on the terminal"},
 };
 
 const int choices_count = sizeof(choices) / sizeof(*choices);
