@@ -57,6 +57,9 @@ MINUTES ?= 10
 soak: all
 	tests/exerciser --matrix -t $(MINUTES)
 
+# All experiments, under 40 minutes; how far from the disk's limit, under 3.
+bench: all
+	bench/all
 bench-quick: all
 	bench/limits -q
 
@@ -90,5 +93,5 @@ deb:
 clean:
 	rm -rf build libblktune.so blktune
 
-.PHONY: all demo check soak bench-quick install uninstall deb clean FORCE
+.PHONY: all demo check soak bench bench-quick install uninstall deb clean FORCE
 -include $(OBJECTS:.o=.d) $(TOOL:.o=.d)

@@ -131,7 +131,7 @@ sets() {
 @test "options: as two words, shortened, together, the last one wins over all before" {
 	sets BLKTUNE_MODE buffered --mode buffered
 	sets BLKTUNE_MODE buffered --mo=buffered
-	sets BLKTUNE_REPORT - -qpr
+	sets BLKTUNE_REPORT - -qr
 	sets BLKTUNE_MIN 2K --min=1K --min=2K
 	run env BLKTUNE_MIN=4K "$LAUNCHER" --min=8K printenv BLKTUNE_MIN
 	[ "$output" = 8K ]
