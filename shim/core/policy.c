@@ -282,6 +282,8 @@ void policy_forget(void)
 {
 	memset(inherited, 0, sizeof(inherited));
 	inherited_known = 0;
+	/* Another thread of the parent may have held it. */
+	lock_reset(&classify_lock);
 }
 
 static void inherited_look(void)
