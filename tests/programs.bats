@@ -195,6 +195,7 @@ EOF
 @test "pax: the same archive, and the same files out of it" {
 	need pax
 	local size how
+	rm -rf pax && mkdir pax && cd pax
 	mkdir -p in/sub
 	for size in 0 1 511 512 65536 1048577 5000001; do
 		pattern "$size" >"in/sub/$size"

@@ -408,7 +408,7 @@ struct release_inode {
 	enum reason reason;
 };
 
-static void identify(struct file *f)
+void file_identify(struct file *f)
 {
 	struct stat64 st;
 
@@ -422,7 +422,7 @@ static void release_one(struct file *f, void *arg)
 {
 	const struct release_inode *r = arg;
 
-	identify(f);
+	file_identify(f);
 	if (f->dev == r->inode.dev && f->ino == r->inode.ino)
 		file_release(f, r->reason);
 }
@@ -451,7 +451,7 @@ static void settle_inode(struct file *f, void *arg)
 {
 	const struct inode *i = arg;
 
-	identify(f);
+	file_identify(f);
 	if (f->dev == i->dev && f->ino == i->ino)
 		file_settle(f);
 }
@@ -515,7 +515,7 @@ void file_stream_fd(int fd)
 
 	if (!f)
 		return;
-	identify(f);
+	file_identify(f);
 	fdtable_each(release_stream_twin, f);
 }
 

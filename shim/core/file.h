@@ -295,6 +295,8 @@ void file_set_state(struct file *f, enum state state);
 int file_release(struct file *f, enum reason reason);
 /* The kernel's offset may have moved: ask it. The file is settled. */
 void file_resync(struct file *f);
+/* Asks for its device and inode where they are not known. */
+void file_identify(struct file *f);
 int file_set_direct(struct file *f, bool on);
 void file_set_pos(struct file *f, off64_t pos);
 /* The kernel's offset becomes that of the program. */

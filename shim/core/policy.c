@@ -192,16 +192,6 @@ static enum reason classify_memory(struct file *f, const struct stat64 *st, bool
 
 /* --- the same inode twice --- */
 
-static void identify(struct file *f)
-{
-	struct stat64 st;
-
-	if (!f->ino && !sys_failed(sys(SYS_fstat, f->fd, &st))) {
-		f->dev = st.st_dev;
-		f->ino = st.st_ino;
-	}
-}
-
 /*
  * Outermost of what is held while waiting: a file that is being classified is
  * locked, waits for this, and then looks at the others. One that is locked by
@@ -231,12 +221,12 @@ bool policy_twins(struct file *self)
 	bool found = false;
 	struct file *f;
 
-	identify(self);
+	file_identify(self);
 	for (uint32_t i = 0; fdtable_nth(i, &f); i++) {
 		if (!f || f == self || f->state == FILE_FREE)
 			continue;
 		if (!f->ino && lock_twin(f)) {
-			identify(f);
+			file_identify(f);
 			lock_drop(&f->lock);
 		}
 		if (f->dev != self->dev || f->ino != self->ino)
