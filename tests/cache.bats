@@ -105,6 +105,18 @@ hot() {
 @test "HOT=cache on ext4: what was resident before is what is resident after" { hot ext4; }
 @test "HOT=cache on xfs: what was resident before is what is resident after" { hot xfs; }
 
+@test "HOT=cache where the kernel has no cachestat" {
+	SETTINGS=(BLKTUNE_HOT=cache)
+	cd "$BATS_FILE_TMPDIR/fs/ext4"
+	rm -f B
+	warm A 2048
+	local filter
+	filter=$(helper filter)
+	"$filter" ENOSYS cachestat env LD_PRELOAD="$LIB" BLKTUNE_HOT=cache dd bs=5000 if=A of=B status=none
+	[ "$(cached A)" = 2048 ] || fail "$(cached A) pages are resident, 2048 were"
+	cmp A B
+}
+
 @test "HOT=cache reads resident blocks from the cache, the others direct" {
 	SETTINGS=(BLKTUNE_HOT=cache BLKTUNE_ENGINE=sync)
 	cd "$BATS_FILE_TMPDIR/fs/ext4"

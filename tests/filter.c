@@ -26,6 +26,7 @@ static const struct {
 	{"io_uring_enter", SYS_io_uring_enter},
 	{"io_setup", SYS_io_setup},
 	{"io_submit", SYS_io_submit},
+	{"cachestat", 451},
 };
 
 static const struct {

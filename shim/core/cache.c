@@ -1,5 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "../real.h"
@@ -22,6 +24,37 @@ struct residency {
 	uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
+/*
+ * Before Linux 6.5: mincore(2) on a mapping that is there for this only. It
+ * tells the truth to the file's owner and to root, and calls all resident else.
+ * (preadv2 with RWF_NOWAIT would tell, too, but starts to read ahead.)
+ */
+static enum resident by_mincore(const struct file *f, off64_t low, off64_t high)
+{
+	unsigned char in_core[256];
+	size_t pages, there = 0;
+	struct stat64 st;
+	long uid = sys(SYS_geteuid), map;
+
+	if (sys_failed(sys(SYS_fstat, f->fd, &st)) || (uid && uid != (long)st.st_uid))
+		return RESIDENT_UNKNOWN;
+	low = low / PAGE * PAGE;
+	pages = (high - low + PAGE - 1) / PAGE;
+	map = sys(SYS_mmap, 0, pages * PAGE, PROT_READ, MAP_SHARED, f->fd, low);
+	if (sys_failed(map))
+		return RESIDENT_UNKNOWN;
+	for (size_t at = 0; at < pages; at += sizeof(in_core)) {
+		size_t n = pages - at < sizeof(in_core) ? pages - at : sizeof(in_core);
+
+		if (sys_failed(sys(SYS_mincore, map + at * PAGE, n * PAGE, in_core)))
+			break;
+		for (size_t i = 0; i < n; i++)
+			there += in_core[i] & 1;
+	}
+	sys(SYS_munmap, map, pages * PAGE);
+	return !there ? RESIDENT_NONE : there == pages ? RESIDENT_ALL : RESIDENT_PART;
+}
+
 enum resident cache_resident(const struct file *f, off64_t low, off64_t high)
 {
 	struct range range = {low, high - low};
@@ -30,21 +63,12 @@ enum resident cache_resident(const struct file *f, off64_t low, off64_t high)
 	if (low >= high)
 		return RESIDENT_NONE;
 	if (sys_failed(sys(SYS_cachestat, f->fd, &range, &r, 0)))
-		return RESIDENT_UNKNOWN;
+		return by_mincore(f, low, high);
 	if (!r.cached)
 		return RESIDENT_NONE;
 	/* Pages that the range touches. */
 	uint64_t pages = (high + PAGE - 1) / PAGE - low / PAGE;
 	return r.cached >= pages ? RESIDENT_ALL : RESIDENT_PART;
-}
-
-/* Is the page at off there? One byte, without waiting. */
-static bool there(const struct file *f, off64_t off)
-{
-	char byte;
-	struct iovec v = {&byte, 1};
-
-	return next(preadv64v2)(f->fd, &v, 1, off, RWF_NOWAIT) == 1;
 }
 
 bool cache_hot(const struct file *f, off64_t low, off64_t high)
@@ -53,16 +77,7 @@ bool cache_hot(const struct file *f, off64_t low, off64_t high)
 		return false;
 	if (high > f->size)
 		high = f->size;
-	switch (cache_resident(f, low, high)) {
-	case RESIDENT_ALL:
-		return true;
-	case RESIDENT_UNKNOWN:
-		/* O_DIRECT would not look into the cache; its flag is on the description. */
-		return !f->direct_set && low < high && there(f, low) && there(f, high - 1) &&
-		       there(f, low + (high - low) / 2);
-	default:
-		return false;
-	}
+	return cache_resident(f, low, high) == RESIDENT_ALL;
 }
 
 /* Whole pages of [low, high): a page that is only touched may hold somebody else's bytes. */

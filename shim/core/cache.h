@@ -6,13 +6,9 @@
 
 enum resident { RESIDENT_NONE, RESIDENT_PART, RESIDENT_ALL, RESIDENT_UNKNOWN };
 
-/* How much of [low, high), bytes, is in the cache (cachestat(2), Linux 6.5). */
+/* How much of [low, high), bytes, is in the cache (cachestat(2), Linux 6.5; else mincore(2)). */
 enum resident cache_resident(const struct file *f, off64_t low, off64_t high);
-/*
- * For BLKTUNE_HOT=cache: is a transfer of [low, high) to be a copy out of the
- * cache? Without cachestat the cache is asked for the bytes without waiting
- * (RWF_NOWAIT), page by page at the ends of the range.
- */
+/* For BLKTUNE_HOT=cache: is a transfer of [low, high) to be a copy out of the cache? */
 bool cache_hot(const struct file *f, off64_t low, off64_t high);
 /*
  * One buffered transfer whose pages do not stay (RWF_DONTCACHE, Linux 6.14 on
