@@ -353,8 +353,8 @@ everywhere() {
 		"$RUN" cat "$2"/part.* >"$2/joined" && cmp "$1/f4194305" "$2/joined"
 	}
 	job_tar_c() {
-	# xfs counts cached pages of preallocated blocks as data: SEEK_DATA depends on who read before
-	sync && echo 3 >/proc/sys/vm/drop_caches
+		# xfs counts cached pages of preallocated blocks as data: SEEK_DATA depends on who read before
+		sync && echo 3 >/proc/sys/vm/drop_caches
 		"$RUN" tar c -f "$2/archive.tar" "${@:3}" -C "$1" . && tar t -f "$2/archive.tar" >/dev/null
 	}
 	job_tar_x() {
