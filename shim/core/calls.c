@@ -88,7 +88,7 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 		if (config.hold == HOLD_AUTO) {
 			uint64_t now = clock_coarse();
 
-			if (f->slow || now - f->wrote_at > 100000000ULL)
+			if (f->slow || (int64_t)(now - f->wrote_at) > PAUSE_NS)
 				return false;
 			f->wrote_at = now;
 			f->waited_at = __atomic_load_n(&file_waited, __ATOMIC_RELAXED);
@@ -410,7 +410,7 @@ static off64_t seek_within(struct file *f, off64_t pos)
 	reader_drop(f);
 	file_set_pos(f, pos);
 	f->ramp = config.min;
-	if (++f->jumps > 16 && f->read.transfers > 16)
+	if (++f->jumps > JUMPS_MOST && f->read.transfers > JUMPS_MOST)
 		file_release(f, REASON_RANDOM);
 	return pos;
 }

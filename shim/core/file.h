@@ -68,7 +68,6 @@ struct counts {
 	uint64_t transfers, moved; /* the kernel's; moved in bytes */
 	uint64_t smallest, largest; /* transfer, bytes; 0 while there was none */
 	uint64_t direct;           /* transfers with O_DIRECT */
-	uint64_t waited;           /* ns spent waiting for the kernel */
 };
 
 /* A buffer of the pool and the transfer that fills or empties it. */
@@ -81,7 +80,9 @@ struct block {
 	size_t to;    /* writing: end of the bytes */
 };
 
-#define DEPTH_MAX 64
+#define DEPTH_MAX  64
+#define PAUSE_NS   100000000LL /* a writer that rests longer between small writes is slow */
+#define JUMPS_MOST 16          /* non-sequential accesses after which a file is left to the kernel */
 
 /*
  * The program's position is base + place, where place is the low half of cur

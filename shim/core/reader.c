@@ -11,8 +11,6 @@
 #include "reader.h"
 #include "writer.h"
 
-#define JUMPS_MOST 16 /* non-sequential accesses after which a file is left to the kernel */
-
 static void give_back(struct file *f)
 {
 	pool_put(f->data, f->size_block);

@@ -119,7 +119,6 @@ static void add_counts(struct counts *to, const struct counts *c)
 	to->transfers += c->transfers;
 	to->moved += c->moved;
 	to->direct += c->direct;
-	to->waited += c->waited;
 	if (c->largest > to->largest)
 		to->largest = c->largest;
 	if (c->smallest && (!to->smallest || c->smallest < to->smallest))

@@ -11,8 +11,7 @@
 #include "writer.h"
 
 #define FIRST_BUFFER (64 << 10)
-#define PAUSE_NS     100000000LL  /* a writer that rests longer between small writes is slow */
-#define PACE         (1 << 20)    /* and is fast again after this much without a rest */
+#define PACE         (1 << 20) /* a slow writer is fast again after this much without a rest */
 
 static off64_t align_up(off64_t v, uint32_t to)
 {
