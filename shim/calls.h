@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>

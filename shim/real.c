@@ -2,9 +2,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+
+#include "real.h" /* refuses other C libraries, some of which lack the next header */
 #include <linux/openat2.h>
 
-#include "real.h"
 #include "sys.h"
 
 static long edge(long r)
@@ -309,6 +310,11 @@ void real_find(void **slot)
 		*slot = f ? f : (void *)missing;
 		return;
 	}
+}
+
+void *real_symbol(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
 }
 
 void real_init(void)

@@ -32,5 +32,7 @@ extern struct real real;
 /* Looks all entry points up; called once, by the constructor. */
 void real_init(void);
 void real_find(void **slot);
+/* A symbol of the next library that is not in the list, or NULL. */
+void *real_symbol(const char *name);
 
 #endif

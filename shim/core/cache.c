@@ -32,31 +32,33 @@ struct residency {
 static enum resident by_mincore(const struct file *f, off64_t low, off64_t high)
 {
 	unsigned char in_core[256];
+	const off64_t page = page_size();
 	size_t pages, there = 0;
 	struct stat64 st;
 	long uid = sys(SYS_geteuid), map;
 
 	if (sys_failed(sys(SYS_fstat, f->fd, &st)) || (uid && uid != (long)st.st_uid))
 		return RESIDENT_UNKNOWN;
-	low = low / PAGE * PAGE;
-	pages = (high - low + PAGE - 1) / PAGE;
-	map = sys(SYS_mmap, 0, pages * PAGE, PROT_READ, MAP_SHARED, f->fd, low);
+	low = low / page * page;
+	pages = (high - low + page - 1) / page;
+	map = sys(SYS_mmap, 0, pages * page, PROT_READ, MAP_SHARED, f->fd, low);
 	if (sys_failed(map))
 		return RESIDENT_UNKNOWN;
 	for (size_t at = 0; at < pages; at += sizeof(in_core)) {
 		size_t n = pages - at < sizeof(in_core) ? pages - at : sizeof(in_core);
 
-		if (sys_failed(sys(SYS_mincore, map + at * PAGE, n * PAGE, in_core)))
+		if (sys_failed(sys(SYS_mincore, map + at * page, n * page, in_core)))
 			break;
 		for (size_t i = 0; i < n; i++)
 			there += in_core[i] & 1;
 	}
-	sys(SYS_munmap, map, pages * PAGE);
+	sys(SYS_munmap, map, pages * page);
 	return !there ? RESIDENT_NONE : there == pages ? RESIDENT_ALL : RESIDENT_PART;
 }
 
 enum resident cache_resident(const struct file *f, off64_t low, off64_t high)
 {
+	const off64_t page = page_size();
 	struct range range = {low, high - low};
 	struct residency r;
 
@@ -67,7 +69,7 @@ enum resident cache_resident(const struct file *f, off64_t low, off64_t high)
 	if (!r.cached)
 		return RESIDENT_NONE;
 	/* Pages that the range touches. */
-	uint64_t pages = (high + PAGE - 1) / PAGE - low / PAGE;
+	uint64_t pages = (high + page - 1) / page - low / page;
 	return r.cached >= pages ? RESIDENT_ALL : RESIDENT_PART;
 }
 
@@ -83,9 +85,11 @@ bool cache_hot(const struct file *f, off64_t low, off64_t high)
 /* Whole pages of [low, high): a page that is only touched may hold somebody else's bytes. */
 static void drop(const struct file *f, off64_t low, off64_t high)
 {
-	low = (low + PAGE - 1) / PAGE * PAGE;
+	const off64_t page = page_size();
+
+	low = (low + page - 1) / page * page;
 	if (high < f->size)
-		high = high / PAGE * PAGE;
+		high = high / page * page;
 	if (high > low)
 		next(posix_fadvise64)(f->fd, low, high - low, POSIX_FADV_DONTNEED);
 }

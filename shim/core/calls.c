@@ -8,8 +8,10 @@
 #include "../real.h"
 #include "config.h"
 #include "file.h"
+#include "jump.h"
 #include "pass.h"
 #include "policy.h"
+#include "rate.h"
 #include "reader.h"
 #include "report.h"
 #include "writer.h"
@@ -57,15 +59,32 @@ static inline bool small_read(struct file *f, void *buf, size_t n)
 	}
 }
 
-/* The block was sent off under us: its buffer was left for us to give back. */
-static void unpin(struct file *f, unsigned char *data, uint32_t size)
+/* A small write's hold on the block that it copies into. */
+struct pin {
+	struct undo undo;
+	struct file *file;
+	unsigned char *data;
+	uint32_t size;
+};
+
+/* Another call has sent the block off, or may have: then its buffer was left for us to give back. */
+static void unpin(const struct pin *pin)
 {
 	struct quiet q;
 
 	quiet_begin(&q);
-	if (f->data != data)
-		pool_put(data, size);
+	pin->file->pinned = NULL;
+	if (pin->file->data != pin->data)
+		pool_put(pin->data, pin->size);
 	quiet_end(&q);
+}
+
+static void undo_pin(struct undo *u)
+{
+	const struct pin *pin = (const struct pin *)u;
+
+	if (pin->file->pinned == pin->data)
+		unpin(pin);
 }
 
 /*
@@ -77,8 +96,8 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 {
 	for (;;) {
 		uint64_t cur = __atomic_load_n(&f->cur, __ATOMIC_ACQUIRE);
-		uint32_t at = PLACE(cur), size = f->size_block;
-		unsigned char *data = f->data;
+		uint32_t at = PLACE(cur);
+		struct pin pin = {.file = f, .data = f->data, .size = f->size_block};
 		bool done;
 
 		/* On top of another small write: its bytes go where ours would. */
@@ -93,18 +112,22 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 			f->wrote_at = now;
 			f->waited_at = __atomic_load_n(&file_waited, __ATOMIC_RELAXED);
 		}
-		__atomic_store_n(&f->pinned, data, __ATOMIC_RELEASE);
+		jump_guard(&pin.undo, undo_pin);
+		__atomic_store_n(&f->pinned, pin.data, __ATOMIC_RELEASE);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		if (f->cur != cur) { /* a signal came before the pin */
 			f->pinned = NULL;
+			jump_done(&pin.undo);
 			continue;
 		}
-		memcpy(data + at, buf, n);
+		memcpy(pin.data + at, buf, n);
 		done = commit(f, cur, n);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		f->pinned = NULL;
-		if (!done)
-			unpin(f, data, size);
+		if (done)
+			f->pinned = NULL;
+		else
+			unpin(&pin);
+		jump_done(&pin.undo);
 		if (done) {
 			f->grain = n;
 			return true;
@@ -113,11 +136,21 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 }
 
 /* Files that are not tuned, and what a call on a fresh one finds out. */
-static bool is_tuned(struct file *f, size_t n, bool write)
+static bool is_tuned(struct file *f, bool write)
 {
-	if (f->state == FILE_FRESH)
-		policy_classify(f, n, write);
+	policy_classify(f, write);
 	return f->state == FILE_TUNED;
+}
+
+/* BLKTUNE_RATE: what the call has moved is slept off; other threads may use the file meanwhile. */
+static void pay(struct file *f)
+{
+	if (__builtin_expect(!config.rate, 1))
+		return;
+	file_put(f);
+	rate_sleep();
+	if (!__libc_single_threaded)
+		file_lock(f);
 }
 
 static ssize_t or_errno(ssize_t r)
@@ -125,23 +158,77 @@ static ssize_t or_errno(ssize_t r)
 	return r < 0 ? -errno : r;
 }
 
-/* Around a call that is passed as it is, which may wait for long: the file is not held. */
-static int pause_for(struct file *f)
-{
-	int fd = f->fd;
+/*
+ * Around a call that is passed as it is, which may wait for long: the file is
+ * not locked meanwhile. A fresh one is lent, so that nobody takes it up at an
+ * offset that is about to change.
+ */
+struct passing {
+	int fd;
+	bool lent;
+};
 
+/*
+ * Of a file that has been lent. Where the call is left by a jump or by
+ * cancellation it stays so: the kernel's, until it is closed.
+ */
+static int pass_lent(struct file *f, struct passing *p)
+{
+	*p = (struct passing){f->fd, true};
 	file_put(f);
-	return fd;
+	return p->fd;
+}
+
+static int pass(struct file *f, struct passing *p)
+{
+	if (f->state == FILE_FRESH) {
+		f->lent++;
+		return pass_lent(f, p);
+	}
+	*p = (struct passing){f->fd, false};
+	file_put(f);
+	return p->fd;
+}
+
+static void take_back(struct file *f, int fd)
+{
+	struct quiet q;
+
+	if (fdtable_peek(fd) != f || !f->lent)
+		return;
+	if (f->state == FILE_FRESH) {
+		f->lent--;
+		return;
+	}
+	quiet_begin(&q);
+	if (!--f->lent && f->state == FILE_TUNED) {
+		file_resync(f);
+		f->size = reader_size(f);
+	}
+	quiet_end(&q);
 }
 
 /* The answer of such a call counts as the program's and the kernel's. */
-static ssize_t passed(struct file *f, struct counts *c, ssize_t r)
+static ssize_t passed(struct file *f, struct counts *c, ssize_t r, const struct passing *p)
 {
 	r = or_errno(r);
 	if (!__libc_single_threaded)
-		lock_take(&f->lock);
+		file_lock(f);
 	file_count(c, r);
 	file_counted(f, c, r);
+	if (p->lent)
+		take_back(f, p->fd);
+	return r;
+}
+
+/* A first small write: the file is looked at when there is a second. */
+static ssize_t write_first(struct file *f, const void *buf, size_t n)
+{
+	struct passing p;
+	ssize_t r = passed(f, &f->write, pass_write(pass_lent(f, &p), buf, n), &p);
+
+	if (r > 0 && fdtable_peek(p.fd) == f)
+		writer_buffered(f, 0, r);
 	return r;
 }
 
@@ -163,17 +250,33 @@ static bool memory_device(struct file *f, void *buf, size_t n, bool write)
 	return true;
 }
 
-ssize_t file_read(struct file *f, void *buf, size_t n)
+/* Without a system call: true. */
+static inline bool read_quick(struct file *f, void *buf, size_t n)
+{
+	if (!small_read(f, buf, n) && !memory_device(f, buf, n, false))
+		return false;
+	file_count(&f->read, n);
+	return true;
+}
+
+static inline bool write_quick(struct file *f, const void *buf, size_t n)
+{
+	if (!small_write(f, buf, n) && !memory_device(f, NULL, n, true))
+		return false;
+	file_count(&f->write, n);
+	return true;
+}
+
+static ssize_t read_slow(struct file *f, void *buf, size_t n)
 {
 	struct quiet q;
+	struct passing p;
 	ssize_t r;
 
-	if (small_read(f, buf, n) || memory_device(f, buf, n, false)) {
-		file_count(&f->read, n);
-		return n;
-	}
+	if (policy_small_read(f, n))
+		return passed(f, &f->read, pass_read(pass(f, &p), buf, n), &p);
 	quiet_begin(&q);
-	bool tuned = is_tuned(f, n, false);
+	bool tuned = is_tuned(f, false);
 	if (tuned && memory_device(f, buf, n, false)) {
 		r = n;
 		file_count(&f->read, r);
@@ -182,56 +285,124 @@ ssize_t file_read(struct file *f, void *buf, size_t n)
 		file_count(&f->read, r);
 	}
 	quiet_end(&q);
-	return tuned ? r : passed(f, &f->read, pass_read(pause_for(f), buf, n));
+	return tuned ? r : passed(f, &f->read, pass_read(pass(f, &p), buf, n), &p);
 }
 
-ssize_t file_write(struct file *f, const void *buf, size_t n)
+static ssize_t write_slow(struct file *f, const void *buf, size_t n)
 {
 	struct quiet q;
+	struct passing p;
 	ssize_t r;
 
-	if (small_write(f, buf, n) || memory_device(f, NULL, n, true)) {
-		file_count(&f->write, n);
-		return n;
-	}
+	if (policy_small_write(f, n))
+		return write_first(f, buf, n);
 	quiet_begin(&q);
-	bool tuned = is_tuned(f, n, true);
+	bool tuned = is_tuned(f, true);
 	if (tuned) {
 		r = writer_write(f, buf, n < CALL_MOST ? n : CALL_MOST);
 		file_count(&f->write, r);
 	}
 	quiet_end(&q);
-	return tuned ? r : passed(f, &f->write, pass_write(pause_for(f), buf, n));
+	return tuned ? r : passed(f, &f->write, pass_write(pass(f, &p), buf, n), &p);
+}
+
+/* Does BLKTUNE_RATE hold for this call? */
+static bool limited(struct file *f, size_t n, bool write)
+{
+	struct quiet q;
+
+	rate_call(n);
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, write);
+	quiet_end(&q);
+	return tuned;
+}
+
+/* A call of many blocks is paid for block by block; it stays one call, and the file locked. */
+static ssize_t paced(struct file *f, struct counts *c, unsigned char *buf, size_t n, size_t piece)
+{
+	size_t done = 0, k;
+	ssize_t r;
+
+	do {
+		k = n - done < piece ? n - done : piece;
+		if (done)
+			rate_sleep();
+		r = c == &f->read ? read_slow(f, buf + done, k) : write_slow(f, buf + done, k);
+		c->calls -= done != 0;
+		if (r < 0)
+			return done ? (ssize_t)done : r;
+		done += r;
+	} while ((size_t)r == k && done < n);
+	return done;
+}
+
+ssize_t file_read(struct file *f, void *buf, size_t n)
+{
+	ssize_t r;
+
+	if (read_quick(f, buf, n))
+		return n;
+	if (!config.rate)
+		return read_slow(f, buf, n);
+	if (limited(f, n, false))
+		r = paced(f, &f->read, buf, n, config.read_block);
+	else
+		r = read_slow(f, buf, n);
+	pay(f);
+	return r;
+}
+
+ssize_t file_write(struct file *f, const void *buf, size_t n)
+{
+	ssize_t r;
+
+	if (write_quick(f, buf, n))
+		return n;
+	if (!config.rate)
+		return write_slow(f, buf, n);
+	if (limited(f, n, true))
+		r = paced(f, &f->write, (unsigned char *)buf, n, config.write_block);
+	else
+		r = write_slow(f, buf, n);
+	pay(f);
+	return r;
 }
 
 ssize_t file_pread(struct file *f, void *buf, size_t n, off64_t off)
 {
 	struct quiet q;
+	struct passing p;
 	ssize_t r;
 
 	quiet_begin(&q);
-	bool tuned = is_tuned(f, n, false);
+	bool tuned = is_tuned(f, false);
 	if (tuned) {
 		r = reader_pread(f, buf, n < CALL_MOST ? n : CALL_MOST, off);
 		file_count(&f->read, r);
 	}
 	quiet_end(&q);
-	return tuned ? r : passed(f, &f->read, real.pread64(pause_for(f), buf, n, off));
+	if (tuned)
+		pay(f);
+	return tuned ? r : passed(f, &f->read, real.pread64(pass(f, &p), buf, n, off), &p);
 }
 
 ssize_t file_pwrite(struct file *f, const void *buf, size_t n, off64_t off)
 {
 	struct quiet q;
+	struct passing p;
 	ssize_t r;
 
 	quiet_begin(&q);
-	bool tuned = is_tuned(f, n, true);
+	bool tuned = is_tuned(f, true);
 	if (tuned) {
 		r = writer_pwrite(f, buf, n, off);
 		file_count(&f->write, r);
 	}
 	quiet_end(&q);
-	return tuned ? r : passed(f, &f->write, real.pwrite64(pause_for(f), buf, n, off));
+	if (tuned)
+		pay(f);
+	return tuned ? r : passed(f, &f->write, real.pwrite64(pass(f, &p), buf, n, off), &p);
 }
 
 /* Vectors that the kernel would refuse, or that cannot be looked at, are shown to the kernel. */
@@ -259,26 +430,12 @@ static int lend(struct file *f, bool write)
 	int e = 0;
 
 	quiet_begin(&q);
-	if (is_tuned(f, SIZE_MAX, write)) {
+	if (is_tuned(f, write))
 		e = f->lent ? 0 : file_settle(f);
-		f->lent += !e;
-	}
+	f->moved |= f->state == FILE_FRESH;
+	f->lent += !e && (f->state == FILE_TUNED || f->state == FILE_FRESH);
 	quiet_end(&q);
 	return e;
-}
-
-static void take_back(struct file *f, int fd)
-{
-	struct quiet q;
-
-	if (fdtable_peek(fd) != f || !f->lent)
-		return;
-	quiet_begin(&q);
-	if (!--f->lent && f->state == FILE_TUNED) {
-		file_resync(f);
-		f->size = reader_size(f);
-	}
-	quiet_end(&q);
 }
 
 typedef ssize_t vector_call(int fd, const struct iovec *v, int n);
@@ -291,66 +448,76 @@ static ssize_t vector_through(struct file *f, struct counts *c, vector_call *cal
 
 	if (e)
 		return e;
-	int fd = pause_for(f);
-	ssize_t r = passed(f, c, call(fd, v, n));
-	take_back(f, fd);
-	return r;
+	struct passing p;
+	return passed(f, c, call(pass_lent(f, &p), v, n), &p);
 }
 
 ssize_t file_readv(struct file *f, const struct iovec *v, int n)
 {
 	struct quiet q;
+	struct passing p;
 	ssize_t sum = 0;
 
 	quiet_begin(&q);
-	bool tuned = is_tuned(f, SIZE_MAX, false);
+	bool tuned = is_tuned(f, false);
 	bool ok = tuned && vector_ok(f, v, n);
 	quiet_end(&q);
 	if (!tuned)
-		return passed(f, &f->read, pass_readv(pause_for(f), v, n));
+		return passed(f, &f->read, pass_readv(pass(f, &p), v, n), &p);
 	if (!ok)
 		return vector_through(f, &f->read, real.readv, v, n);
 	f->read.calls++;
 	for (int i = 0; i < n; i++) {
-		ssize_t r = v[i].iov_len ? file_read(f, v[i].iov_base, v[i].iov_len) : 0;
+		size_t k = v[i].iov_len;
+		ssize_t r = k;
 
-		f->read.calls -= v[i].iov_len != 0;
+		if (k && !read_quick(f, v[i].iov_base, k))
+			r = read_slow(f, v[i].iov_base, k);
+		f->read.calls -= k != 0;
 		if (r < 0)
-			return sum ? sum : r;
-		sum += r;
-		if ((size_t)r < v[i].iov_len)
+			sum = sum ? sum : r;
+		else
+			sum += r;
+		if (r < (ssize_t)k)
 			break;
 	}
+	pay(f);
 	return sum;
 }
 
 ssize_t file_writev(struct file *f, const struct iovec *v, int n)
 {
 	struct quiet q;
+	struct passing p;
 	ssize_t sum = 0;
 
 	quiet_begin(&q);
-	bool tuned = is_tuned(f, SIZE_MAX, true);
+	bool tuned = is_tuned(f, true);
 	bool ok = tuned && vector_ok(f, v, n);
 	/* Nothing of it is taken before all of it can be read. */
 	for (int i = 0; ok && i < n; i++)
 		ok = !v[i].iov_len || memory_ok(f, v[i].iov_base, v[i].iov_len, false);
 	quiet_end(&q);
 	if (!tuned)
-		return passed(f, &f->write, pass_writev(pause_for(f), v, n));
+		return passed(f, &f->write, pass_writev(pass(f, &p), v, n), &p);
 	if (!ok)
 		return vector_through(f, &f->write, real.writev, v, n);
 	f->write.calls++;
 	for (int i = 0; i < n; i++) {
-		ssize_t r = v[i].iov_len ? file_write(f, v[i].iov_base, v[i].iov_len) : 0;
+		size_t k = v[i].iov_len;
+		ssize_t r = k;
 
-		f->write.calls -= v[i].iov_len != 0;
+		if (k && !write_quick(f, v[i].iov_base, k))
+			r = write_slow(f, v[i].iov_base, k);
+		f->write.calls -= k != 0;
 		if (r < 0)
-			return sum ? sum : r;
-		sum += r;
-		if ((size_t)r < v[i].iov_len)
+			sum = sum ? sum : r;
+		else
+			sum += r;
+		if (r < (ssize_t)k)
 			break;
 	}
+	pay(f);
 	return sum;
 }
 
@@ -366,11 +533,10 @@ ssize_t file_preadv(struct file *f, const struct iovec *v, int n, off64_t off, i
 	e = lend(f, false);
 	if (e)
 		return e;
-	int fd = pause_for(f);
-	r = flags ? next(preadv64v2)(fd, v, n, off, flags) : next(preadv64)(fd, v, n, off);
-	r = passed(f, &f->read, r);
-	take_back(f, fd);
-	return r;
+	struct passing p;
+	pass_lent(f, &p);
+	r = flags ? next(preadv64v2)(p.fd, v, n, off, flags) : next(preadv64)(p.fd, v, n, off);
+	return passed(f, &f->read, r, &p);
 }
 
 ssize_t file_pwritev(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
@@ -383,11 +549,10 @@ ssize_t file_pwritev(struct file *f, const struct iovec *v, int n, off64_t off, 
 	e = lend(f, true);
 	if (e)
 		return e;
-	int fd = pause_for(f);
-	r = flags ? next(pwritev64v2)(fd, v, n, off, flags) : next(pwritev64)(fd, v, n, off);
-	r = passed(f, &f->write, r);
-	take_back(f, fd);
-	return r;
+	struct passing p;
+	pass_lent(f, &p);
+	r = flags ? next(pwritev64v2)(p.fd, v, n, off, flags) : next(pwritev64)(p.fd, v, n, off);
+	return passed(f, &f->write, r, &p);
 }
 
 /* A seek that only moves the program's position. */
@@ -441,7 +606,7 @@ off64_t file_seek(struct file *f, off64_t off, int whence)
 	off64_t pos;
 
 	if (f->state != FILE_TUNED || f->lent) {
-		f->moved = true;
+		f->moved |= off || whence != SEEK_CUR;
 		return or_errno(real.lseek64(f->fd, off, whence));
 	}
 	if (!off && whence == SEEK_CUR && f->kind != KIND_MEMORY)

@@ -1,8 +1,8 @@
 /* Settings: one table of names, parsers and defaults. */
-#include <fnmatch.h>
 #include <string.h>
 
 #include "config.h"
+#include "glob.h"
 #include "say.h"
 
 struct config config;
@@ -105,6 +105,10 @@ static const struct setting {
 	{"DIRECT_MIN", SIZE64, &config.direct_min, NULL, 0, 1ULL << 62, 1,
 		"a size in bytes, or with K, M or G", "1M"},
 	{"SYNC", SWITCH, &config.sync_close, "off|close", 0, 0, 0, "off or close", "off"},
+	{"STDIO", SWITCH, &config.stdio, "off|on", 0, 0, 0, "on or off", "off"},
+	{"RATE", SIZE64, &config.rate, NULL, 1 << 10, 1ULL << 40, 1,
+		"bytes per second, from 1K to 1024G", "none"},
+	{"PROGRESS", SWITCH, &config.progress, "off|on", 0, 0, 0, "on or off", "off"},
 	{"BLKSIZE", SIZE32, &config.blksize, NULL, 512, 64 << 20, 512,
 		"a multiple of 512 from 512 to 64M", "none"},
 	{"ONLY", PATH, config.only, NULL, 1, CONFIG_PATH_MAX - 1, 0,
@@ -245,21 +249,35 @@ static void check_names(char **env)
 
 bool config_match(const char *globs, const char *name)
 {
-	char glob[256];
-
 	for (;;) {
 		size_t n = strcspn(globs, ":");
 
-		if (n && n < sizeof(glob)) {
-			memcpy(glob, globs, n);
-			glob[n] = 0;
-			if (!fnmatch(glob, name, 0))
-				return true;
-		}
+		if (n && glob_match(globs, n, name))
+			return true;
 		if (!globs[n])
 			return false;
 		globs += n + 1;
 	}
+}
+
+/*
+ * At a limited rate a transfer is worth an eighth of a second at most, so that
+ * the rate is even. MIN holds as long as that is worth 0.3 s: 3 % of 10 s.
+ */
+static void limit_blocks(void)
+{
+	uint64_t most = 64 << 20;
+
+	while (most > 4096 && most > config.rate / 8)
+		most /= 2;
+	if (most < config.min && config.min > config.rate * 3 / 10)
+		config.min = most;
+	if (most < config.min)
+		most = config.min;
+	if (config.read_block > most)
+		config.read_block = most;
+	if (config.write_block > most)
+		config.write_block = most;
 }
 
 void config_read(char **env)
@@ -283,4 +301,6 @@ void config_read(char **env)
 		config.read_block = config.min;
 	if (config.write_block < config.min)
 		config.write_block = config.min;
+	if (config.rate)
+		limit_blocks();
 }

@@ -25,6 +25,9 @@ struct config {
 	uint64_t memory;      /* BLKTUNE_MEMORY: cap on the buffers of the process, bytes */
 	uint64_t direct_min;  /* BLKTUNE_DIRECT_MIN: bytes from which O_DIRECT is used */
 	bool sync_close;      /* BLKTUNE_SYNC=close: close returns when the data is on stable storage */
+	bool stdio;           /* BLKTUNE_STDIO: an inherited stdin or stdout that is a file is tuned */
+	bool progress;        /* BLKTUNE_PROGRESS: a line on the terminal */
+	uint64_t rate;        /* BLKTUNE_RATE: bytes per second for the process, each way; 0: no limit */
 	uint32_t blksize;     /* BLKTUNE_BLKSIZE: st_blksize of regular files, bytes; 0: the kernel's */
 	char only[CONFIG_PATH_MAX]; /* BLKTUNE_ONLY, BLKTUNE_SKIP: colon-separated path globs */
 	char skip[CONFIG_PATH_MAX];
@@ -42,7 +45,7 @@ extern struct config config;
  */
 void config_read(char **env);
 
-/* Does one of these colon-separated patterns (glob(7), each up to 255 bytes) match? */
+/* Does one of these colon-separated patterns (glob.h) match? */
 bool config_match(const char *globs, const char *name);
 
 #endif

@@ -10,12 +10,14 @@
  * count, so a late look at one that has been reused is harmless.
  */
 #include <errno.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "../real.h"
 #include "../sys.h"
 #include "config.h"
 #include "file.h"
+#include "jump.h"
 #include "policy.h"
 #include "report.h"
 
@@ -35,12 +37,16 @@ struct table {
 	uint32_t made;   /* files ever made */
 	int closed;      /* not 0: descriptors are not taken up, a fork is on its way */
 	bool live;       /* false in a child */
-	struct leaf first_leaf; /* what most programs get by with, in the same mapping */
+	struct leaf first_leaf; /* what most programs get by with, in the same memory */
 	struct slab first_slab;
 };
 
 static struct table *table;
 struct leaf **fdtable;
+
+/* The table's memory, in whole pages of whatever size they are: a mapping would cost a call. */
+#define PAGE_MOST 65536
+static unsigned char room[sizeof(struct table) + 2 * PAGE_MOST];
 
 static void *map_wiped(size_t size)
 {
@@ -69,6 +75,18 @@ static void *grow(void **slot, size_t size)
 	return seen;
 }
 
+void file_lock(struct file *f)
+{
+	jump_hold(f);
+	lock_take(&f->lock);
+}
+
+void file_unlock(struct file *f)
+{
+	lock_drop(&f->lock);
+	jump_let();
+}
+
 struct file *file_get_locked(int fd)
 {
 	for (;;) {
@@ -77,9 +95,9 @@ struct file *file_get_locked(int fd)
 		if (!f || file_off || (f->state == FILE_PASSED && !report_on))
 			return NULL;
 		if (!__libc_single_threaded) {
-			lock_take(&f->lock);
+			file_lock(f);
 			if (fdtable_peek(fd) != f) {
-				lock_drop(&f->lock);
+				file_unlock(f);
 				continue;
 			}
 		}
@@ -136,12 +154,24 @@ static void file_free(struct table *t, struct file *f)
 		__ATOMIC_ACQUIRE));
 }
 
+static struct table *table_make(void)
+{
+	uintptr_t page = getauxval(AT_PAGESZ);
+	struct table *t = (void *)(((uintptr_t)room + page - 1) & ~(page - 1));
+
+	sys(SYS_madvise, t, (sizeof(*t) + page - 1) & ~(page - 1), MADV_WIPEONFORK);
+	__atomic_store_n(&table, t, __ATOMIC_RELEASE);
+	return t;
+}
+
 static struct table *table_get(void)
 {
 	static bool known;
-	struct table *t = grow((void **)&table, sizeof(struct table));
+	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 
-	if (t && !t->live) {
+	if (!t)
+		t = table_make();
+	if (!t->live) {
 		/* Made before, and empty: this is a child, and what the parent had is not here. */
 		if (known)
 			fdtable_forget();
@@ -174,19 +204,32 @@ static struct file **slot_make(int fd)
 {
 	struct table *t = table_get();
 
-	if (!t || (unsigned)fd >= FD_LEAF * FD_ROOT)
+	if ((unsigned)fd >= FD_LEAF * FD_ROOT)
 		return NULL;
 	struct leaf *l = grow((void **)&t->leaf[fd / FD_LEAF], sizeof(struct leaf));
 	return l ? &l->slot[fd % FD_LEAF] : NULL;
 }
 
-/* Forgets what a slot held: its descriptor was closed where the shim could not see it. */
-static void drop(struct file *f)
+/* Another descriptor of the file than fd, or -1. */
+static int other_fd(const struct file *f, int fd)
 {
-	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
+	for (int i = fdtable_next(-1); i >= 0; i = fdtable_next(i))
+		if (i != fd && fdtable_peek(i) == f)
+			return i;
+	return -1;
+}
+
+/* Forgets what the slot of fd held. */
+static void drop(struct file *f, int fd)
+{
+	if (!f)
 		return;
-	file_finish(f);
-	file_free(table, f);
+	if (!__atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL)) {
+		file_finish(f);
+		file_free(table, f);
+	} else if (__libc_single_threaded && f->fd == fd) {
+		f->fd = other_fd(f, fd);
+	}
 }
 
 static void slot_set(int fd, struct file *f)
@@ -194,9 +237,9 @@ static void slot_set(int fd, struct file *f)
 	struct file **s = slot_make(fd);
 
 	if (s)
-		drop(__atomic_exchange_n(s, f, __ATOMIC_ACQ_REL));
+		drop(__atomic_exchange_n(s, f, __ATOMIC_ACQ_REL), fd);
 	else
-		drop(f);
+		drop(f, fd);
 }
 
 void fdtable_reset(int fd)
@@ -204,7 +247,7 @@ void fdtable_reset(int fd)
 	struct file **s = fdtable_slot(fd);
 
 	if (s && *s)
-		drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL));
+		drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL), fd);
 }
 
 static enum reason reason_of(int flags)
@@ -228,7 +271,7 @@ void fdtable_open(int fd, int flags, const char *path)
 		return;
 	}
 	struct table *t = table_get();
-	struct file *f = t ? file_alloc(t, &index) : NULL;
+	struct file *f = file_alloc(t, &index);
 	if (!f) {
 		fdtable_reset(fd);
 		return;
@@ -242,6 +285,7 @@ void fdtable_open(int fd, int flags, const char *path)
 	f->low = fd <= 2;
 	f->state = f->reason ? FILE_PASSED : FILE_FRESH;
 	f->path = report_path(path);
+	report_opened(f);
 	if ((f->reason || flags & O_TRUNC) && __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE)) {
 		struct quiet q;
 
@@ -270,15 +314,6 @@ void fdtable_dup(int old, int new)
 	slot_set(new, f);
 }
 
-/* Another descriptor of the file than fd, or -1. */
-static int other_fd(const struct file *f, int fd)
-{
-	for (int i = fdtable_next(-1); i >= 0; i = fdtable_next(i))
-		if (i != fd && fdtable_peek(i) == f)
-			return i;
-	return -1;
-}
-
 /* BLKTUNE_SYNC=close: what this description wrote is on stable storage, or close says why not. */
 static int sync_last(const struct file *f, int fd)
 {
@@ -297,25 +332,44 @@ int fdtable_close(int fd)
 	if (!s || !*s)
 		return 0;
 	f = fdtable_peek(fd);
-	if (f && (!__libc_single_threaded || f->refs > 1 || file_holds(f))) {
+	bool shared = f && f->refs > 1 && f->state == FILE_TUNED, mine = true;
+	if (f && (!__libc_single_threaded || shared || file_holds(f))) {
 		struct quiet q;
 
 		quiet_begin(&q);
 		lock_take(&f->lock);
-		if (fdtable_peek(fd) == f) {
+		mine = fdtable_peek(fd) == f;
+		if (mine) {
 			bool last = __atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) == 1;
 
 			ret = last ? file_close(f) : file_settle(f);
 			if (!last && f->fd == fd)
 				f->fd = other_fd(f, fd);
+			/* Whoever waits for the file finds it gone. */
+			__atomic_store_n(s, NULL, __ATOMIC_RELEASE);
 		}
 		lock_drop(&f->lock);
 		quiet_end(&q);
+	} else {
+		__atomic_store_n(s, NULL, __ATOMIC_RELEASE);
 	}
+	if (!mine) /* another thread's close was first, and its next file has the number */
+		return fdtable_close(fd);
 	if (config.sync_close && f && !ret)
 		ret = sync_last(f, fd);
-	drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL));
+	drop(f, fd);
 	return ret;
+}
+
+bool fdtable_idle(struct file *f)
+{
+	uint8_t fresh = FILE_FRESH;
+
+	if (!__libc_single_threaded || f->refs > 1 || file_holds(f) || config.sync_close)
+		return false;
+	__atomic_compare_exchange_n(&f->state, &fresh, FILE_PASSED, false, __ATOMIC_ACQ_REL,
+		__ATOMIC_ACQUIRE);
+	return f->state == FILE_PASSED;
 }
 
 int fdtable_next(int fd)

@@ -13,7 +13,10 @@
 #include "cache.h"
 #include "config.h"
 #include "file.h"
+#include "jump.h"
 #include "policy.h"
+#include "progress.h"
+#include "rate.h"
 #include "reader.h"
 #include "report.h"
 #include "writer.h"
@@ -55,6 +58,14 @@ uint64_t clock_coarse(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+uint64_t clock_exact(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
@@ -108,13 +119,18 @@ void file_counted(struct file *f, struct counts *c, ssize_t moved)
 {
 	if (moved <= 0) /* the end of the file is not a transfer */
 		return;
+	if (config.rate && f->state == FILE_TUNED)
+		rate_charge(c == &f->write, moved);
 	c->transfers++;
 	c->moved += moved;
 	c->direct += f->direct_set;
+	c->direct_bytes += f->direct_set ? moved : 0;
 	if ((uint64_t)moved > c->largest)
 		c->largest = moved;
 	if (!c->smallest || (uint64_t)moved < c->smallest)
 		c->smallest = moved;
+	if (progress_on)
+		progress_moved(c == &f->write, moved);
 }
 
 void file_count(struct counts *c, ssize_t bytes)
@@ -143,26 +159,37 @@ int file_set_direct(struct file *f, bool on)
 			return -errno;
 		f->fl &= ~O_DIRECT;
 	}
-	if (real.fcntl64(f->fd, F_SETFL, on ? f->fl | O_DIRECT : f->fl) < 0)
-		return -errno;
+	while (real.fcntl64(f->fd, F_SETFL, on ? f->fl | O_DIRECT : f->fl) < 0)
+		if (errno != EINTR)
+			return -errno;
 	f->direct_set = on;
-	if (on && f->reason == REASON_SMALL)
+	if (on && (f->reason == REASON_SMALL || f->reason == REASON_SLOW || f->reason == REASON_RANDOM ||
+			  f->reason == REASON_KERNEL))
 		f->reason = REASON_NONE;
 	return 0;
 }
 
-void file_offset(struct file *f)
+void file_buffered_for(struct file *f, enum reason reason)
+{
+	if (f->reason == REASON_NONE || f->reason == REASON_SMALL)
+		f->reason = reason;
+}
+
+int file_offset(struct file *f)
 {
 	off64_t pos = file_pos(f);
 
-	if (f->kind != KIND_MEMORY && f->kernel != pos && !f->lent)
-		f->kernel = real.lseek64(f->fd, pos, SEEK_SET);
+	if (f->kind == KIND_MEMORY || f->kernel == pos || f->lent)
+		return 0;
+	f->kernel = real.lseek64(f->fd, pos, SEEK_SET);
+	return f->kernel == pos ? 0 : -errno;
 }
 
 void file_resync(struct file *f)
 {
 	f->kernel = real.lseek64(f->fd, 0, SEEK_CUR);
-	file_set_pos(f, f->kernel < 0 ? 0 : f->kernel);
+	if (f->kernel >= 0)
+		file_set_pos(f, f->kernel);
 }
 
 int file_drain(struct file *f)
@@ -181,8 +208,7 @@ int file_settle(struct file *f)
 	if (ret)
 		return ret;
 	ret = file_set_direct(f, false);
-	file_offset(f);
-	return ret;
+	return ret ? ret : file_offset(f);
 }
 
 /* A fresh file is about to be used where the shim does not follow it. */
@@ -202,8 +228,10 @@ int file_release(struct file *f, enum reason reason)
 		f->wanted = reason;
 	else if (f->state != FILE_PASSED) {
 		file_untracked(f);
+		/* That the process ends says nothing of what was done with it before. */
+		if (reason != REASON_EXITING || f->state == FILE_FRESH)
+			f->reason = reason;
 		file_set_state(f, FILE_PASSED);
-		f->reason = reason;
 	}
 	return ret;
 }
@@ -223,11 +251,18 @@ int file_close(struct file *f)
 
 	if (ret)
 		writer_discard(f);
+	uint64_t since = wait_begin();
 	int e = cache_finish(f);
+	wait_end(&f->write, since);
 	if (!ret)
 		ret = f->late ? f->late : e;
 	f->late = 0;
 	reader_drop(f);
+	/* Another thread's call may still come before the kernel's close. */
+	if (!__libc_single_threaded && f->state == FILE_TUNED) {
+		file_set_direct(f, false);
+		file_offset(f);
+	}
 	return ret;
 }
 
@@ -337,7 +372,7 @@ static int lend(struct file *f, enum reason reason)
 	f->moved = true;
 	file_untracked(f);
 	int e = file_settle(f);
-	if (!e && f->state == FILE_TUNED)
+	if (!e && (f->state == FILE_TUNED || f->state == FILE_FRESH))
 		f->lent++;
 	return e;
 }
@@ -498,25 +533,11 @@ void file_resized(int dir, const char *path, int flags, off64_t cut)
 	errno = error;
 }
 
-static void release_stream_twin(struct file *f, void *arg)
+int file_told(int r, struct stat64 *st)
 {
-	const struct file *stream = arg;
-
-	if (f == stream || f->state != FILE_TUNED)
-		return;
-	if (f->dev == stream->dev && f->ino == stream->ino &&
-		((f->flags | stream->flags) & O_ACCMODE) != O_RDONLY)
-		file_release(f, REASON_SHARED_INODE);
-}
-
-void file_stream_fd(int fd)
-{
-	struct file *f = fdtable_peek(fd);
-
-	if (!f)
-		return;
-	file_identify(f);
-	fdtable_each(release_stream_twin, f);
+	if (!r && config.blksize && S_ISREG(st->st_mode))
+		st->st_blksize = config.blksize;
+	return r;
 }
 
 static void drain_inode(struct file *f, void *arg)
@@ -546,8 +567,11 @@ void fdtable_forget(void)
 {
 	file_dirty = file_tuned = file_unheld = 0;
 	lock_forget_self();
+	jump_forget();
 	pool_forget();
 	engine_forget();
 	policy_forget();
+	rate_forget();
+	progress_forget();
 	report_forget();
 }

@@ -11,12 +11,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
 #include "../engine/engine.h"
+#include "counts.h"
 #include "lock.h"
 
+/* The unit of buffers, and the least alignment. The machine's own pages may be larger. */
 #define PAGE 4096
 
 /* Why a description is not tuned, or no longer. The names are part of the report's format. */
@@ -30,9 +33,11 @@
 	R(LOCKED, "locked")                                                                        \
 	R(RANDOM, "random")                                                                        \
 	R(SHARED_INODE, "shared-inode")                                                            \
+	R(KERNEL, "kernel")                                                                        \
 	R(PASSED_ON, "passed")                                                                     \
 	R(AIO, "aio")                                                                              \
 	R(SMALL, "small")                                                                          \
+	R(SLOW, "slow")                                                                            \
 	R(FILESYSTEM, "filesystem")                                                                \
 	R(MOUNTED, "mounted")                                                                      \
 	R(FILTER, "filter")                                                                        \
@@ -61,14 +66,6 @@ enum state {
 enum kind { KIND_REGULAR, KIND_BLOCK, KIND_MEMORY /* /dev/null, /dev/zero: no offset */ };
 
 enum doing { IDLE, READING, WRITING };
-
-/* Counts of one direction, for the report. */
-struct counts {
-	uint64_t calls, bytes;     /* the program's */
-	uint64_t transfers, moved; /* the kernel's; moved in bytes */
-	uint64_t smallest, largest; /* transfer, bytes; 0 while there was none */
-	uint64_t direct;           /* transfers with O_DIRECT */
-};
 
 /* A buffer of the pool and the transfer that fills or empties it. */
 struct block {
@@ -121,7 +118,8 @@ struct file {
 	bool direct;      /* O_DIRECT may be used */
 	bool direct_set;  /* O_DIRECT is set on the description now */
 	bool low;         /* has been descriptor 0, 1 or 2: libc's own streams may use it */
-	int lent;         /* calls of the kernel's under way that move the offset */
+	int lent;         /* calls of the kernel's under way that move the offset; FRESH stays so */
+	int kept;         /* those of them that are children on their way to exec */
 	bool moved;       /* FRESH: the kernel's offset is not known to be 0 */
 	bool dirty;       /* counted in file_dirty */
 	bool slow;        /* slow writer: written through */
@@ -143,6 +141,7 @@ struct file {
 	uint32_t hint;    /* WRITING: buffer size that the last block grew to */
 	uint32_t end;     /* WRITING: place at which the block is full */
 	off64_t buffered_low, buffered_high; /* what we wrote buffered and did not wait for */
+	bool loose;       /* some of those wait for the kernel's own write-out */
 	int late;         /* -errno of write-out after the kernel accepted the bytes */
 	bool behind;      /* buffered transfers do not leave their pages in the cache */
 	bool plain_only;  /* RWF_DONTCACHE was refused */
@@ -154,6 +153,7 @@ struct file {
 	bool probed;      /* direct was checked by statx */
 	uint32_t index;   /* place among all files */
 	const char *path; /* as opened, for the report; may be NULL */
+	uint64_t opened;  /* exact clock, ns, for the report; 0 not kept */
 };
 
 /* Memory that may be read need not be writable: what is known of it is for one direction. */
@@ -255,10 +255,28 @@ static inline struct file *file_get(int fd)
 	return f;
 }
 
+/* libpthread's until glibc 2.34. */
+extern void pthread_testcancel(void) __attribute__((weak));
+
+/*
+ * file_get for the calls that are cancellation points (pthreads(7)): answered
+ * from the block in hand they would never reach the kernel's.
+ */
+static inline struct file *file_enter(int fd)
+{
+	if (!__libc_single_threaded && fdtable_peek(fd) && pthread_testcancel)
+		pthread_testcancel();
+	return file_get(fd);
+}
+
+/* Takes a file's lock, to be given back by file_put, where there are other threads. */
+void file_lock(struct file *f);
+void file_unlock(struct file *f);
+
 static inline void file_put(struct file *f)
 {
 	if (f->lock.owner)
-		lock_drop(&f->lock);
+		file_unlock(f);
 }
 
 /* A new description with these open(2) flags. The slot of its number is reset in any case. */
@@ -272,6 +290,11 @@ void fdtable_dup(int old, int new);
  * cleared. 0, or -errno of bytes that the kernel refused; they are dropped.
  */
 int fdtable_close(int fd);
+/*
+ * Would its closing have nothing to do? Then it is the kernel's from now on,
+ * and its slot may be reset behind the call that closes it.
+ */
+bool fdtable_idle(struct file *f);
 /* Runs f on every file that is in use, each locked. */
 void fdtable_each(void (*f)(struct file *, void *), void *arg);
 /* File number i of all, free ones included, unlocked; *f NULL where none is. False past the end. */
@@ -294,14 +317,16 @@ int file_settle(struct file *f);
 void file_set_state(struct file *f, enum state state);
 /* Hands the description back to the kernel for good. */
 int file_release(struct file *f, enum reason reason);
-/* The kernel's offset may have moved: ask it. The file is settled. */
+/* The kernel's offset may have moved: ask it. The file is settled and idle. */
 void file_resync(struct file *f);
 /* Asks for its device and inode where they are not known. */
 void file_identify(struct file *f);
 int file_set_direct(struct file *f, bool on);
 void file_set_pos(struct file *f, off64_t pos);
-/* The kernel's offset becomes that of the program. */
-void file_offset(struct file *f);
+/* Why what is written now is not direct; until something is. */
+void file_buffered_for(struct file *f, enum reason reason);
+/* The kernel's offset becomes that of the program: 0 or -errno. */
+int file_offset(struct file *f);
 void file_count(struct counts *c, ssize_t bytes);
 void file_counted(struct file *f, struct counts *c, ssize_t moved);
 void file_mark_dirty(struct file *f, bool dirty);
@@ -336,8 +361,8 @@ int file_flush_fd(int fd);
  * become this, by truncation: held bytes beyond it are gone with the rest; -1: not so.
  */
 void file_resized(int dir, const char *path, int flags, off64_t cut);
-/* A stream was opened: descriptions of ours on the same inode are released if one of them writes. */
-void file_stream_fd(int fd);
+/* What fstat(2) answered (r), with the block size that BLKTUNE_BLKSIZE has regular files report. */
+int file_told(int r, struct stat64 *st);
 /* For truncate(2) and its kin: settles the files of ours that a path names. */
 void file_settle_path(int dir, const char *path, int flags);
 /* All files of the process. */
@@ -374,11 +399,15 @@ int own_at(int handle);
 
 /* --- memory.c --- */
 
+/* Of the machine's pages, bytes. */
+uintptr_t page_size(void);
 /* Would the kernel be able to read (write) this memory of the program? */
 bool memory_ok(struct file *f, const void *p, size_t n, bool write);
 
 bool memory_ok_now(const void *p, size_t n); /* readable, without a file */
 
+/* The monotonic clock, ns: to a tick, which is cheap, or exact. */
 uint64_t clock_coarse(void);
+uint64_t clock_exact(void);
 
 #endif

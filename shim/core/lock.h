@@ -65,6 +65,12 @@ static inline void lock_drop(struct lock *l)
 		lock_wake(l);
 }
 
+/* Is it this thread's? */
+static inline bool lock_mine(const struct lock *l)
+{
+	return (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) & ~LOCK_WAITERS) == lock_self();
+}
+
 /* In a child: whoever held it stayed in the parent. */
 static inline void lock_reset(struct lock *l)
 {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/mman.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "../sys.h"
@@ -15,6 +16,15 @@
 #define MADV_POPULATE_READ  22 /* Linux 5.14 */
 #define MADV_POPULATE_WRITE 23
 #endif
+
+uintptr_t page_size(void)
+{
+	static uintptr_t size;
+
+	if (!size)
+		size = getauxval(AT_PAGESZ);
+	return size;
+}
 
 /* rt_sigprocmask(2) reads its set before it looks at how: EFAULT or EINVAL, and no effect. */
 static bool readable(uintptr_t p)
@@ -26,9 +36,9 @@ static bool readable(uintptr_t p)
 static bool populate_known(void)
 {
 	char here;
-	uintptr_t page = (uintptr_t)&here & ~(uintptr_t)(PAGE - 1);
+	uintptr_t size = page_size(), page = (uintptr_t)&here & ~(size - 1);
 
-	return !sys_failed(sys(SYS_madvise, page, PAGE, MADV_POPULATE_READ));
+	return !sys_failed(sys(SYS_madvise, page, size, MADV_POPULATE_READ));
 }
 
 /*
@@ -49,7 +59,7 @@ static bool accessible(uintptr_t low, uintptr_t high, bool write)
 	if (r != -EINVAL || populate_known())
 		return false;
 	/* Whether memory can be written is not to be seen on such a kernel. */
-	for (uintptr_t at = low; at < high; at += PAGE)
+	for (uintptr_t at = low; at < high; at += page_size())
 		if (!readable(at))
 			return false;
 	return true;
@@ -57,12 +67,11 @@ static bool accessible(uintptr_t low, uintptr_t high, bool write)
 
 bool memory_ok(struct file *f, const void *p, size_t n, bool write)
 {
-	uintptr_t low = (uintptr_t)p & ~(uintptr_t)(PAGE - 1);
-	uintptr_t high;
+	uintptr_t page = page_size(), low = (uintptr_t)p & ~(page - 1), high;
 
-	if (__builtin_add_overflow((uintptr_t)p, n + PAGE - 1, &high))
+	if (__builtin_add_overflow((uintptr_t)p, n + page - 1, &high))
 		return false;
-	high &= ~(uintptr_t)(PAGE - 1);
+	high &= ~(page - 1);
 	if (f->ok_doing != (write ? READING : WRITING)) {
 		f->ok_low = f->ok_high = 0;
 		f->ok_doing = write ? READING : WRITING;

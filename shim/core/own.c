@@ -9,10 +9,10 @@
 #include "../sys.h"
 #include "file.h"
 
-#define OWN_MOST 2
+#define OWN_MOST 3 /* the ring, the report's stderr, the progress line's terminal */
 #define OWN_FROM 512
 
-static int own[OWN_MOST] = {-1, -1};
+static int own[OWN_MOST] = {-1, -1, -1};
 
 int own_dup(int fd)
 {
@@ -50,7 +50,10 @@ void own_close(int handle)
 
 bool own_is(int fd)
 {
-	return fd >= 0 && (fd == own[0] || fd == own[1]);
+	for (int i = 0; i < OWN_MOST && fd >= 0; i++)
+		if (own[i] == fd)
+			return true;
+	return false;
 }
 
 int own_next(int fd)

@@ -11,6 +11,7 @@
 #include "../real.h"
 #include "file.h"
 #include "process.h"
+#include "progress.h"
 
 static inline int before_block(int fd, short events)
 {
@@ -35,6 +36,8 @@ static inline void heard(void)
 /* What is written may be word to a child, which then looks. */
 static inline int before_word(int fd)
 {
+	if (__builtin_expect(__atomic_load_n(&progress_shown, __ATOMIC_RELAXED), 0))
+		progress_clear(fd);
 	if (__builtin_expect(!__atomic_load_n(&file_dirty, __ATOMIC_RELAXED), 1))
 		return 0;
 	if (!file_forked)

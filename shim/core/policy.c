@@ -14,6 +14,8 @@
 #include "config.h"
 #include "place.h"
 #include "policy.h"
+#include "stream.h"
+#include "writer.h"
 
 /* Filesystems seen last; races only cost another fstatfs. */
 static struct {
@@ -260,7 +262,8 @@ void policy_untracked(struct file *f)
 	__atomic_store_n(&f->classifying, false, __ATOMIC_RELEASE);
 }
 
-#define INHERITED 64
+#define INHERITED  64
+#define FIRST_MOST 512 /* a first write of fewer bytes is no bulk data yet */
 
 /* Low descriptors that this process was born with, on files that may be opened again. */
 static struct {
@@ -335,41 +338,89 @@ static enum reason classify(struct file *f, bool write)
 				   : classify_regular(f, &st);
 }
 
-void policy_classify(struct file *f, size_t n, bool write)
+static void untracked_quietly(struct file *f)
+{
+	struct quiet q;
+
+	if (!__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
+		return;
+	quiet_begin(&q);
+	policy_untracked(f);
+	quiet_end(&q);
+}
+
+bool policy_small_read(struct file *f, size_t n)
+{
+	uint8_t fresh = FILE_FRESH;
+	struct stat64 st;
+
+	if (f->state != FILE_FRESH || f->moved || (f->flags & O_ACCMODE) != O_RDONLY ||
+		config.mode == MODE_OBSERVE || sys_failed(sys(SYS_fstat, f->fd, &st)) ||
+		!S_ISREG(st.st_mode) || (uint64_t)st.st_size > n ||
+		(uint64_t)st.st_size > config.read_block ||
+		(uint64_t)st.st_size >= config.direct_min)
+		return false;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	f->size = st.st_size;
+	untracked_quietly(f);
+	/* Unless a signal handler has classified it. */
+	if (!__atomic_compare_exchange_n(&f->state, &fresh, FILE_PASSED, false, __ATOMIC_ACQ_REL,
+		    __ATOMIC_ACQUIRE))
+		return false;
+	f->reason = REASON_SMALL;
+	return true;
+}
+
+bool policy_small_write(struct file *f, size_t n)
+{
+	if (n >= FIRST_MOST || f->state != FILE_FRESH || f->moved || config.hold == HOLD_ALWAYS ||
+		config.mode == MODE_OBSERVE)
+		return false;
+	f->lent++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (f->state != FILE_FRESH || f->moved) { /* a signal handler was faster */
+		f->lent--;
+		return false;
+	}
+	f->moved = true;
+	f->reason = REASON_SMALL;
+	untracked_quietly(f);
+	return true;
+}
+
+void policy_classify(struct file *f, bool write)
 {
 	enum reason reason;
 
-	/* A whole small file in one call: nothing to gain, so nothing is set up. */
-	if (!write && !f->moved && (f->flags & O_ACCMODE) == O_RDONLY) {
-		struct stat64 st;
-
-		if (!sys_failed(sys(SYS_fstat, f->fd, &st)) && S_ISREG(st.st_mode) &&
-			(uint64_t)st.st_size <= n && (uint64_t)st.st_size < config.direct_min &&
-			config.mode != MODE_OBSERVE) {
-			f->dev = st.st_dev;
-			f->ino = st.st_ino;
-			if (__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE))
-				policy_untracked(f);
-			f->reason = REASON_SMALL;
-			file_set_state(f, FILE_PASSED);
-			return;
-		}
-	}
+	if (f->state != FILE_FRESH || f->lent)
+		return;
+	f->reason = REASON_NONE;
 	__atomic_store_n(&f->classifying, true, __ATOMIC_RELEASE);
 	lock_take(&classify_lock);
 	reason = classify(f, write);
+	/*
+	 * Libc itself may have moved the offset of the standard descriptors, and
+	 * another thread that of any: its call was for whatever had the number before.
+	 */
+	f->low |= f->fd <= 2;
+	bool unseen = f->low || !__libc_single_threaded;
+	bool ask = (f->moved || unseen) && !reason && config.mode != MODE_OBSERVE;
+	off64_t pos = ask ? real.lseek64(f->fd, 0, SEEK_CUR) : 0;
+	if (pos < 0 && f->kind != KIND_MEMORY)
+		reason = REASON_RAW;
 	if (reason) {
 		f->reason = reason;
 		file_set_state(f, FILE_PASSED);
 	} else if (config.mode == MODE_OBSERVE) {
 		file_set_state(f, FILE_OBSERVED);
 	} else {
-		off64_t pos = f->moved ? real.lseek64(f->fd, 0, SEEK_CUR) : 0;
-
 		f->kernel = pos;
 		file_set_pos(f, pos);
 		f->ramp = config.min;
-		f->low |= f->fd <= 2;
+		if (unseen && pos > 0)
+			writer_buffered(f, 0, pos);
+		stream_take();
 		file_set_state(f, FILE_TUNED);
 	}
 	lock_drop(&classify_lock);

@@ -4,11 +4,16 @@
 
 #include "file.h"
 
+/* Decides on a fresh file at its first data call of this direction; nothing happens to others. */
+void policy_classify(struct file *f, bool write);
 /*
- * Decides on a fresh file at its first data call.
- * n: the bytes of that call; write: its direction.
+ * A call on a fresh file that goes to the kernel as it is, with nothing set
+ * up: a read that takes a small file whole (it stays the kernel's), and a
+ * first write of a few bytes (which may be all; the file is lent, and to be
+ * taken back behind the call).
  */
-void policy_classify(struct file *f, size_t n, bool write);
+bool policy_small_read(struct file *f, size_t n);
+bool policy_small_write(struct file *f, size_t n);
 /*
  * May O_DIRECT be used on this file? statx is asked the first time; where the
  * filesystem accepts the flag without meaning it, the file is to be released.

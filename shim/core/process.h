@@ -13,6 +13,20 @@ void process_init(char **env);
  */
 void process_before_fork(void);
 void process_after_fork(bool child);
+/*
+ * The same around a child that does nothing before its exec but what libc
+ * (posix_spawn, system, popen) or vfork(2) lets it: a description all of whose
+ * descriptors are closed by exec stays tuned. It is settled before, and lent
+ * meanwhile. actions: some of posix_spawn's may hand descriptors on.
+ */
+void process_before_spawn(bool actions);
+void process_after_spawn(void);
+void process_before_vfork(void);
+void process_after_vfork(bool child);
+/* A child of vfork(2) has made a copy of this descriptor, or has it outlive exec. */
+void process_handed(int fd);
+/* One of posix_spawn's actions will do that. */
+void process_will_hand(int fd);
 /* Before the program is replaced: all is in the kernel, nothing is given up. */
 void process_before_exec(void);
 /* The process ends, or may: all is in the kernel; with last, the report is written. */
@@ -36,9 +50,10 @@ void process_before_namespace(void);
 bool process_workers_wait(void);
 /*
  * Around sending a signal. To this process, or a group that it is in: it may
- * end here, and what a handler writes is not held.
+ * end here, and what a handler writes is not held. A handler may jump out.
  */
-void process_before_signal(pid_t pid, int sig);
-void process_after_signal(void);
+struct undo;
+void process_before_signal(struct undo *u, pid_t pid, int sig);
+void process_after_signal(struct undo *u);
 
 #endif

@@ -8,9 +8,12 @@
 #include "cache.h"
 #include "config.h"
 #include "file.h"
+#include "jump.h"
 #include "policy.h"
 #include "pump.h"
+#include "rate.h"
 #include "reader.h"
+#include "report.h"
 #include "writer.h"
 
 #define CALL_MOST 0x7ffff000UL
@@ -28,11 +31,13 @@ static bool get_both(int from, int to, struct file **in, struct file **out)
 			break;
 		if (__libc_single_threaded)
 			return true;
+		jump_hold(*out);
 		if (lock_try(&(*out)->lock)) {
 			if (fdtable_peek(to) == *out)
 				return true;
 			lock_drop(&(*out)->lock);
 		}
+		jump_let();
 		file_put(*in);
 		sys(SYS_sched_yield);
 	}
@@ -40,15 +45,20 @@ static bool get_both(int from, int to, struct file **in, struct file **out)
 	return false;
 }
 
-static bool both_tuned(struct file *in, struct file *out, size_t n)
+/* A small file whole into one that has nothing yet: as a first small read and write. */
+static bool both_small(struct file *in, struct file *out, size_t n)
 {
-	if (in->state == FILE_FRESH) {
-		in->moved |= n == 0;
-		/* SIZE_MAX would look like a small file read at once. */
-		policy_classify(in, 0, false);
-	}
-	if (out->state == FILE_FRESH)
-		policy_classify(out, n, true);
+	if (out->state != FILE_FRESH || out->moved || config.hold == HOLD_ALWAYS ||
+		!policy_small_read(in, n < config.write_block ? n : config.write_block))
+		return false;
+	writer_buffered(out, 0, in->size);
+	return true;
+}
+
+static bool both_tuned(struct file *in, struct file *out)
+{
+	policy_classify(in, false);
+	policy_classify(out, true);
 	return in->state == FILE_TUNED && out->state == FILE_TUNED &&
 	       (in->flags & O_ACCMODE) != O_WRONLY && (out->flags & O_ACCMODE) != O_RDONLY;
 }
@@ -100,14 +110,19 @@ static ssize_t read_into(struct file *in, unsigned char *room, size_t n, bool di
 {
 	struct transfer part[PARTS];
 	off64_t pos = file_pos(in);
-	size_t done = 0, got = 0;
-	int parts = 0, depth = direct && n > config.read_block ? policy_depth() : 1;
+	size_t done = 0, got = 0, block = config.read_block;
 	ssize_t bad = 0;
+
+	/* Each part but the last ends where the next begins. */
+	if (direct)
+		block = block < in->align ? in->align : block / in->align * in->align;
+	int parts = 0, depth = direct && n > block ? policy_depth() : 1;
 
 	if (file_set_direct(in, direct))
 		return -EINVAL;
+	uint64_t since = wait_begin();
 	while (done < n && parts < PARTS && parts < depth) {
-		size_t k = n - done < config.read_block ? n - done : config.read_block;
+		size_t k = n - done < block ? n - done : block;
 
 		part[parts] = (struct transfer){
 			.fd = in->fd,
@@ -124,8 +139,10 @@ static ssize_t read_into(struct file *in, unsigned char *room, size_t n, bool di
 	for (int i = 0; i < parts; i++) {
 		ssize_t r = engine_wait(&part[i]);
 
+		wait_end(&in->read, since);
+		since = wait_begin();
 		file_counted(in, &in->read, r);
-		if (bad || got < (size_t)i * config.read_block)
+		if (bad || got < (size_t)i * block)
 			continue; /* behind a failed or short one */
 		if (r < 0)
 			bad = r;
@@ -244,7 +261,7 @@ static ssize_t copy(struct file *in, struct file *out, size_t n, int share, cons
 		if (r <= 0)
 			break;
 		done += r;
-		if (interrupted(q))
+		if (interrupted(q) || rate_owes())
 			break;
 	}
 	file_count(&in->read, done);
@@ -269,8 +286,13 @@ ssize_t pump(int from, off64_t *from_off, int to, size_t n, int share)
 	if (get_both(from, to, &in, &out)) {
 		in->fd = from;
 		out->fd = to;
+		if (!from_off && both_small(in, out, n)) {
+			file_put(out);
+			file_put(in);
+			return pump_not(from, to);
+		}
 		quiet_begin(&q);
-		if (both_tuned(in, out, n) && !writer_drain(in) && in->state == FILE_TUNED) {
+		if (both_tuned(in, out) && !writer_drain(in) && in->state == FILE_TUNED) {
 			off64_t back = file_pos(in);
 
 			if (from_off)
@@ -285,6 +307,7 @@ ssize_t pump(int from, off64_t *from_off, int to, size_t n, int share)
 		file_put(out);
 		file_put(in);
 		quiet_end(&q);
+		rate_pay();
 	}
 	return r == PUMP_NOT ? pump_not(from, to) : r;
 }
@@ -298,10 +321,39 @@ ssize_t pump_not(int from, int to)
 	return e ? e : PUMP_NOT;
 }
 
-void pump_after(int from, int to)
+/* For the report, and for nothing else: no transfer of ours. */
+static void count(int fd, bool write, ssize_t n)
+{
+	struct file *f = file_get(fd);
+
+	if (!f)
+		return;
+	struct counts *c = write ? &f->write : &f->read;
+	file_count(c, n);
+	if (n > 0) {
+		c->transfers++;
+		c->moved += n;
+		if ((uint64_t)n > c->largest)
+			c->largest = n;
+		if (!c->smallest || (uint64_t)n < c->smallest)
+			c->smallest = n;
+		if (!f->reason && !c->direct)
+			f->reason = REASON_KERNEL;
+	}
+	file_put(f);
+}
+
+void pump_after(int from, int to, ssize_t moved)
 {
 	int error = errno;
+	struct quiet q;
 
+	if (report_on) {
+		quiet_begin(&q);
+		count(from, false, moved);
+		count(to, true, moved);
+		quiet_end(&q);
+	}
 	file_take_back_fd(from);
 	file_take_back_fd(to);
 	errno = error;

@@ -15,6 +15,6 @@
 ssize_t pump(int from, off64_t *from_off, int to, size_t n, int share);
 /* Settles both for a call that is the kernel's in any case: PUMP_NOT or -errno. */
 ssize_t pump_not(int from, int to);
-void pump_after(int from, int to);
+void pump_after(int from, int to, ssize_t moved);
 
 #endif

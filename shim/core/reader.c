@@ -8,7 +8,9 @@
 #include "cache.h"
 #include "config.h"
 #include "policy.h"
+#include "rate.h"
 #include "reader.h"
+#include "report.h"
 #include "writer.h"
 
 static void give_back(struct file *f)
@@ -135,11 +137,13 @@ static ssize_t fetch(struct file *f, struct block *b, bool direct)
 		if (file_set_direct(f, false))
 			return -EIO;
 	}
+	uint64_t since = wait_begin();
 	if (f->behind && !f->direct_set && f->size >= (off64_t)config.direct_min &&
 		!cache_hot(f, b->t.off, b->t.off + b->t.len))
 		r = cache_read(f, b->t.buf, b->t.len, b->t.off);
 	else
 		r = engine_do(&b->t);
+	wait_end(&f->read, since);
 	if (r == -EINVAL && f->direct_set) {
 		f->direct = false;
 		return fetch(f, b, false);
@@ -159,7 +163,7 @@ static void go_on(struct file *f)
 		next >= f->size)
 		return;
 	depth = policy_depth();
-	if (depth < 2)
+	if (depth < 2 || rate_owes())
 		return;
 	if (!f->ahead && !(f->ahead = file_ring()))
 		return;
@@ -212,7 +216,9 @@ static int from_ahead(struct file *f, off64_t pos)
 		drop_ahead(f);
 		return 0;
 	}
+	uint64_t since = wait_begin();
 	r = engine_wait(&f->ahead[f->ahead_head].t);
+	wait_end(&f->read, since);
 	f->ahead_head = (f->ahead_head + 1) % DEPTH_MAX;
 	f->ahead_count--;
 	if (r <= 0 || ((size_t)r < b.t.len && b.t.off + r < f->size)) {
@@ -310,7 +316,9 @@ static ssize_t through(struct file *f, void *buf, size_t n)
 		f->wanted = REASON_NONE;
 		file_release(f, reason);
 	}
+	uint64_t since = wait_begin();
 	r = real.read(f->fd, buf, n);
+	wait_end(&f->read, since);
 	if (r < 0)
 		return -errno;
 	if (f->state != FILE_TUNED)
@@ -360,7 +368,8 @@ ssize_t reader_read(struct file *f, void *buf, size_t n)
 		if (e)
 			return e;
 	}
-	if (!n || (f->flags & O_ACCMODE) == O_WRONLY || f->lent)
+	/* Draining may have shown that it is not for us, and released it. */
+	if (!n || (f->flags & O_ACCMODE) == O_WRONLY || f->lent || f->state != FILE_TUNED)
 		return through(f, buf, n);
 	renew(f);
 	while (left) {
@@ -393,7 +402,9 @@ static ssize_t pthrough(struct file *f, void *buf, size_t n, off64_t off)
 
 	if (e)
 		return e;
+	uint64_t since = wait_begin();
 	r = real.pread64(f->fd, buf, n, off);
+	wait_end(&f->read, since);
 	if (r < 0)
 		return -errno;
 	file_counted(f, &f->read, r);

@@ -1,15 +1,16 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "../sys.h"
 #include "config.h"
-#include "file.h"
+#include "rate.h"
 #include "report.h"
+#include "table.h"
 
 bool report_on;
 
@@ -17,21 +18,20 @@ bool report_on;
 
 struct entry {
 	struct entry *next;
-	const char *path;
-	const char *reason;
-	const char *mode;
-	struct counts read, write;
+	struct row row;
 };
 
-/* Guards the arena and the list. A leaf lock; signals are blocked where it is held. */
+/* Guards the arena, the list and the others. A leaf lock; signals are blocked where it is held. */
 static struct lock lock;
 static struct entry *first, **last = &first;
 static unsigned count;
-static struct entry others = {.path = "(others)", .reason = "", .mode = "passed"};
+static struct row others = {.path = "(others)", .mode = "passed", .reason = ""};
 static char *arena;
 static size_t arena_left;
-static uint64_t started;
+static bool asked; /* a report is wanted, not only the counts */
+static uint64_t started; /* monotonic clock, ns */
 static char program[64];
+static const char *where; /* "-", or the path, absolute: programs change their directory */
 static int stderr_copy = -1; /* own_dup handle: programs close their stderr before they end */
 
 static void *keep(size_t size)
@@ -54,75 +54,84 @@ static void *keep(size_t size)
 	return p;
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 void report_init(void)
 {
 	char link[4096];
 	const char *name = program_invocation_short_name;
 
-	if (!config.on || !*config.report)
+	if (!config.on || !(*config.report || config.progress))
+		return;
+	report_on = true;
+	if (!*config.report)
 		return;
 	if (!name || !*name) {
-		long n = sys(SYS_readlink, "/proc/self/exe", link, sizeof(link) - 1);
-
+		long n = sys(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", link, sizeof(link) - 1);
 
 		link[n > 0 ? n : 0] = 0;
 		name = strrchr(link, '/') ? strrchr(link, '/') + 1 : link;
 	}
 	snprintf(program, sizeof(program), "%.63s", name);
-	started = now();
+	started = clock_exact();
+	asked = true;
 	if (!strcmp(config.report, "-"))
 		stderr_copy = own_dup(2);
-	report_on = true;
+	else
+		where = report_path(config.report);
+	if (!where)
+		where = config.report;
+}
+
+static bool wants_paths(void)
+{
+	/* Beyond that many files nothing is kept of a single one. */
+	return (asked && __atomic_load_n(&count, __ATOMIC_RELAXED) < ENTRIES_MOST) ||
+	       *config.only || *config.skip;
+}
+
+/* A path behind a directory's name of n bytes, 0 for none. */
+static const char *keep_path(const char *dir, size_t n, const char *path)
+{
+	size_t len = strlen(path) + 1;
+	struct quiet q;
+	char *copy;
+
+	quiet_begin(&q);
+	lock_take(&lock);
+	copy = keep(n + 1 + len);
+	lock_drop(&lock);
+	quiet_end(&q);
+	if (!copy)
+		return NULL;
+	memcpy(copy, dir, n);
+	if (n && copy[n - 1] != '/')
+		copy[n++] = '/';
+	memcpy(copy + n, path, len);
+	return copy;
 }
 
 const char *report_path(const char *path)
 {
-	char cwd[1024] = "";
-	struct quiet q;
-	size_t n, dir = 0;
-	char *copy;
+	char cwd[1024];
+	long n = 0;
 
-	if (!path || !(report_on || *config.only || *config.skip))
+	if (!path || !wants_paths())
 		return NULL;
-	n = strlen(path) + 1;
-	if (*path != '/') {
-		long r = sys(SYS_getcwd, cwd, sizeof(cwd) - 1);
-
-		dir = sys_failed(r) || *cwd != '/' ? 0 : strlen(cwd);
-		if (dir)
-			cwd[dir++] = '/';
-	}
-	quiet_begin(&q);
-	lock_take(&lock);
-	copy = keep(dir + n);
-	if (copy) {
-		memcpy(copy, cwd, dir);
-		memcpy(copy + dir, path, n);
-	}
-	lock_drop(&lock);
-	quiet_end(&q);
-	return copy;
+	if (*path != '/')
+		n = sys(SYS_getcwd, cwd, sizeof(cwd) - 1);
+	/* It counts the NUL; "(unreachable)" is no directory. */
+	return keep_path(cwd, n > 1 && *cwd == '/' ? n - 1 : 0, path);
 }
 
-static void add_counts(struct counts *to, const struct counts *c)
+const char *report_path_at(int dir, const char *path)
 {
-	to->calls += c->calls;
-	to->bytes += c->bytes;
-	to->transfers += c->transfers;
-	to->moved += c->moved;
-	to->direct += c->direct;
-	if (c->largest > to->largest)
-		to->largest = c->largest;
-	if (c->smallest && (!to->smallest || c->smallest < to->smallest))
-		to->smallest = c->smallest;
+	char link[32], name[1024];
+	long n;
+
+	if (dir == AT_FDCWD || !path || *path == '/' || !wants_paths())
+		return path;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	n = sys(SYS_readlinkat, AT_FDCWD, link, name, sizeof(name) - 1);
+	return n > 0 && *name == '/' ? keep_path(name, n, path) : path;
 }
 
 static const char *mode_of(const struct file *f)
@@ -132,7 +141,12 @@ static const char *mode_of(const struct file *f)
 	if (f->state != FILE_TUNED && !(f->read.calls > f->read.transfers) &&
 		!(f->write.calls > f->write.transfers))
 		return "passed";
-	return "buffered";
+	return f->behind && f->read.moved + f->write.moved ? "dontcache" : "buffered";
+}
+
+void report_opened(struct file *f)
+{
+	f->opened = asked ? clock_exact() : 0;
 }
 
 void report_add(const struct file *f)
@@ -140,25 +154,26 @@ void report_add(const struct file *f)
 	struct quiet q;
 	struct entry *e;
 
-	if (!report_on || !(f->read.calls || f->write.calls))
+	if (!asked || !(f->read.calls || f->write.calls))
 		return;
 	quiet_begin(&q);
 	lock_take(&lock);
 	e = count < ENTRIES_MOST ? keep(sizeof(*e)) : NULL;
 	if (e) {
-		*e = (struct entry){
+		*e = (struct entry){.row = {
 			.path = f->path ? f->path : "",
 			.reason = file_reason(f),
 			.mode = mode_of(f),
 			.read = f->read,
 			.write = f->write,
-		};
+			.open = f->opened ? clock_exact() - f->opened : 0,
+		}};
 		*last = e;
 		last = &e->next;
 		count++;
 	} else {
-		add_counts(&others.read, &f->read);
-		add_counts(&others.write, &f->write);
+		counts_add(&others.read, &f->read);
+		counts_add(&others.write, &f->write);
 	}
 	lock_drop(&lock);
 	quiet_end(&q);
@@ -166,138 +181,67 @@ void report_add(const struct file *f)
 
 /* --- writing --- */
 
-struct text {
-	char *p;
-	size_t n, room;
-};
-
-static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct text *t, const char *format, ...)
-{
-	va_list ap;
-	int n;
-
-	if (t->room - t->n < 1024) {
-		size_t room = t->room ? t->room * 2 : 65536;
-		long m = sys(SYS_mmap, 0, room, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (sys_failed(m))
-			return;
-		if (t->p) {
-			memcpy((char *)m, t->p, t->n);
-			sys(SYS_munmap, t->p, t->room);
-		}
-		t->p = (char *)m;
-		t->room = room;
-	}
-	va_start(ap, format);
-	n = vsnprintf(t->p + t->n, t->room - t->n, format, ap);
-	va_end(ap);
-	if (n > 0)
-		t->n += (size_t)n < t->room - t->n ? (size_t)n : t->room - t->n - 1;
-}
-
-/* A JSON string. Bytes that are not UTF-8 become U+FFFD, so that the file stays valid. */
-static void put_string(struct text *t, const char *s)
-{
-	put(t, "\"");
-	while (*s) {
-		unsigned char c = *s;
-		int more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2
-			 : c >= 0xf0 && c < 0xf5		? 3
-								: -1;
-
-		for (int i = 1; i <= more; i++)
-			if ((s[i] & 0xc0) != 0x80)
-				more = -1;
-		if ((c == 0xe0 && (s[1] & 0xff) < 0xa0) || (c == 0xed && (s[1] & 0xff) > 0x9f) ||
-			(c == 0xf0 && (s[1] & 0xff) < 0x90) || (c == 0xf4 && (s[1] & 0xff) > 0x8f))
-			more = -1;
-		if (more < 0)
-			put(t, "\\ufffd");
-		else if (c == '"' || c == '\\')
-			put(t, "\\%c", c);
-		else if (c < ' ')
-			put(t, "\\u%04x", c);
-		else
-			put(t, "%.*s", more + 1, s);
-		s += more < 0 ? 1 : more + 1;
-	}
-	put(t, "\"");
-}
-
 static void put_counts(struct text *t, const char *name, const struct counts *c)
 {
-	put(t, ",\"%s\":{\"calls\":%llu,\"bytes\":%llu,\"transfers\":%llu,\"smallest\":%llu,"
-	       "\"largest\":%llu}",
+	text_put(t,
+		",\"%s\":{\"calls\":%llu,\"bytes\":%llu,\"transfers\":%llu,\"smallest\":%llu,"
+		"\"largest\":%llu,\"moved\":%llu,\"direct\":%llu,\"direct_bytes\":%llu,"
+		"\"wait_s\":%.6f}",
 		name, (unsigned long long)c->calls, (unsigned long long)c->bytes,
 		(unsigned long long)c->transfers, (unsigned long long)c->smallest,
-		(unsigned long long)c->largest);
+		(unsigned long long)c->largest, (unsigned long long)c->moved,
+		(unsigned long long)c->direct, (unsigned long long)c->direct_bytes,
+		c->waited / 1e9);
 }
 
-static void put_json(struct text *t)
+static void put_row(struct text *t, const struct row *r, bool comma)
 {
-	put(t, "{\"program\":");
-	put_string(t, program);
-	put(t, ",\"pid\":%ld,\"engine\":\"%s\",\"elapsed_s\":%.6f,\"files\":[", sys(SYS_getpid),
-		engine_name(), (now() - started) / 1e9);
-	for (struct entry *e = first; e; e = e->next) {
-		put(t, "%s{\"path\":", e == first ? "" : ",");
-		put_string(t, e->path);
-		put(t, ",\"mode\":\"%s\",\"reason\":\"%s\"", e->mode, e->reason);
-		put_counts(t, "read", &e->read);
-		put_counts(t, "write", &e->write);
-		put(t, "}");
-	}
-	put(t, "]}\n");
+	text_put(t, "%s{\"path\":", comma ? "," : "");
+	text_json(t, r->path);
+	text_put(t, ",\"mode\":\"%s\",\"reason\":\"%s\",\"open_s\":%.6f", r->mode, r->reason,
+		r->open / 1e9);
+	put_counts(t, "read", &r->read);
+	put_counts(t, "write", &r->write);
+	text_put(t, "}");
 }
 
-/* A size in binary units, in a buffer of its own among a few. */
-static const char *human(double v)
+static void put_json(struct text *t, uint64_t elapsed)
 {
-	static char buffers[8][16];
-	static int i;
-	const char *unit = "BKMGTPE";
-	char *b = buffers[i++ % 8];
+	struct utsname host = {.nodename = ""};
+	struct timespec now = {0};
 
-	while (v >= 1024 && unit[1]) {
-		v /= 1024;
-		unit++;
-	}
-	snprintf(b, sizeof(buffers[0]), *unit == 'B' || v >= 100 ? "%.0f%c" : "%.1f%c", v, *unit);
-	return b;
+	sys(SYS_uname, &host);
+	sys(SYS_clock_gettime, CLOCK_REALTIME, &now);
+	text_put(t, "{\"program\":");
+	text_json(t, program);
+	text_put(t, ",\"pid\":%ld,\"host\":", sys(SYS_getpid));
+	text_json(t, host.nodename);
+	text_put(t,
+		",\"engine\":\"%s\",\"start_s\":%.6f,\"elapsed_s\":%.6f,\"rate\":%llu,"
+		"\"throttle_s\":%.6f,\"files\":[",
+		engine_name(), now.tv_sec + now.tv_nsec / 1e9 - elapsed / 1e9, elapsed / 1e9,
+		(unsigned long long)config.rate, rate_slept() / 1e9);
+	for (struct entry *e = first; e; e = e->next)
+		put_row(t, &e->row, e != first);
+	if (others.read.calls || others.write.calls)
+		put_row(t, &others, true);
+	text_put(t, "]}\n");
 }
 
-static void put_line(struct text *t, const char *what, const struct counts *c, const char *mode,
-	const char *reason, const char *path)
+static void put_table(struct text *t, uint64_t elapsed)
 {
-	if (!c->calls)
-		return;
-	put(t, "%-5s %9s %9llu %8s %9llu %8s %-8s %-12s %s\n", what, human(c->bytes),
-		(unsigned long long)c->calls, human((double)c->bytes / c->calls),
-		(unsigned long long)c->transfers,
-		human(c->transfers ? (double)c->moved / c->transfers : 0), mode,
-		*reason ? reason : "-", path);
-}
+	struct table table = {0};
 
-static void put_table(struct text *t)
-{
-	struct counts read = {0}, write = {0};
-
-	put(t, "blktune: %s (%ld), %.2f s, engine %s\n", program, sys(SYS_getpid),
-		(now() - started) / 1e9, engine_name());
-	put(t, "%-5s %9s %9s %8s %9s %8s %-8s %-12s %s\n", "", "bytes", "calls", "mean",
-		"transfers", "mean", "mode", "reason", "file");
-	for (struct entry *e = first; e; e = e->next) {
-		put_line(t, "read", &e->read, e->mode, e->reason, e->path);
-		put_line(t, "write", &e->write, e->mode, e->reason, e->path);
-		add_counts(&read, &e->read);
-		add_counts(&write, &e->write);
-	}
-	put_line(t, "read", &read, "", "", "total");
-	put_line(t, "write", &write, "", "", "total");
+	for (struct entry *e = first; e; e = e->next)
+		table_add(&table, &e->row);
+	if (others.read.calls || others.write.calls)
+		table_add(&table, &others);
+	text_put(t, "blktune: %s (%ld), %.2f s, engine %s", program, sys(SYS_getpid),
+		elapsed / 1e9, engine_name());
+	if (config.rate)
+		text_put(t, ", %.2f s of it held back by BLKTUNE_RATE", rate_slept() / 1e9);
+	text_put(t, "\n");
+	table_put(t, &table, elapsed);
 }
 
 /* The path with %p and %n put in. */
@@ -325,49 +269,85 @@ static void still_open(struct file *f, void *arg)
 	report_add(f);
 	memset(&f->read, 0, sizeof(f->read));
 	memset(&f->write, 0, sizeof(f->write));
+	report_opened(f);
+}
+
+static void empty(void)
+{
+	first = NULL;
+	last = &first;
+	count = 0;
+	others.read = others.write = (struct counts){0};
+}
+
+/*
+ * At the end of the file, in one write(2), so that lines of other processes
+ * do not come between, and whoever reads the file finds all of it or nothing.
+ */
+/* Where the program was started is this directory, still. */
+static bool at_start(char *cwd, size_t size)
+{
+	long n = sys(SYS_getcwd, cwd, size);
+
+	return n > 1 && !strncmp(where, cwd, n - 1) &&
+	       (cwd[n - 2] == '/' || where[n - 1] == '/') &&
+	       !strcmp(where + n - (cwd[n - 2] == '/'), config.report);
+}
+
+static void put_out(const struct text *t)
+{
+	char path[CONFIG_PATH_MAX + 1024];
+	int fd;
+
+	if (!strcmp(where, "-")) {
+		fd = own_at(stderr_copy);
+		sys(SYS_write, fd < 0 ? 2 : fd, t->p, t->n);
+		return;
+	}
+	expand(path, sizeof(path), where);
+	fd = sys(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	/* The way from the root may be closed to this user. */
+	if (fd == -EACCES && at_start(path, sizeof(path))) {
+		expand(path, sizeof(path), config.report);
+		fd = sys(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	}
+	if (fd < 0)
+		return;
+	sys(SYS_write, fd, t->p, t->n);
+	sys(SYS_close, fd);
 }
 
 void report_write(void)
 {
 	struct text t = {0};
-	char path[CONFIG_PATH_MAX + 128];
+	struct quiet q;
 	size_t len = strlen(config.report);
-	int fd;
+	uint64_t elapsed;
 
-	if (!report_on)
+	if (!asked)
 		return;
 	fdtable_each(still_open, NULL);
+	elapsed = clock_exact() - started;
+	quiet_begin(&q);
+	lock_take(&lock);
 	if (len > 5 && !strcmp(config.report + len - 5, ".json"))
-		put_json(&t);
+		put_json(&t, elapsed);
 	else if (first)
-		put_table(&t);
-	first = NULL;
-	last = &first;
-	count = 0;
-	if (!t.n)
-		return;
-	if (!strcmp(config.report, "-")) {
-		fd = own_at(stderr_copy);
-		sys(SYS_write, fd < 0 ? 2 : fd, t.p, t.n);
-	} else {
-		expand(path, sizeof(path), config.report);
-		fd = sys(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-			0666);
-		/* One write: lines of other processes do not come between. */
-		if (fd >= 0) {
-			sys(SYS_write, fd, t.p, t.n);
-			sys(SYS_close, fd);
-		}
-	}
-	sys(SYS_munmap, t.p, t.room);
+		put_table(&t, elapsed);
+	empty();
+	lock_drop(&lock);
+	if (t.n)
+		put_out(&t);
+	text_free(&t);
+	quiet_end(&q);
 }
 
 void report_forget(void)
 {
 	lock_reset(&lock);
-	first = NULL;
-	last = &first;
-	count = 0;
+	empty();
+	if (asked)
+		started = clock_exact();
 	if (stderr_copy >= 0) {
 		/* The parent's; a child that stays behind must not keep a pipe open. */
 		own_close(stderr_copy);

@@ -8,6 +8,8 @@
 #include "config.h"
 #include "policy.h"
 #include "reader.h"
+#include "report.h"
+#include "stream.h"
 #include "writer.h"
 
 #define FIRST_BUFFER (64 << 10)
@@ -37,8 +39,10 @@ static void landed(struct file *f, off64_t end)
 
 static ssize_t timed(struct file *f, struct transfer *t)
 {
+	uint64_t since = wait_begin();
 	ssize_t r = engine_wait(t);
 
+	wait_end(&f->write, since);
 	file_counted(f, &f->write, r);
 	return r;
 }
@@ -56,27 +60,64 @@ static ssize_t write_at(struct file *f, const void *buf, size_t n, off64_t off)
 	return r;
 }
 
+void writer_buffered(struct file *f, off64_t off, size_t n)
+{
+	if (f->buffered_high <= f->buffered_low || off < f->buffered_low)
+		f->buffered_low = off;
+	if (off + (off64_t)n > f->buffered_high)
+		f->buffered_high = off + n;
+	f->loose = true;
+}
+
+/*
+ * Before the first transfer that is direct, or is written out at once, and
+ * extends the file behind buffered ones of ours, those are written out: across
+ * a power cut its bytes must not be there without the ones before them.
+ */
+static void write_out(struct file *f, off64_t end)
+{
+	off64_t low = f->buffered_low, n = f->buffered_high - low;
+	int e;
+
+	if (n <= 0 || end <= f->size || f->kind != KIND_REGULAR)
+		return;
+	uint64_t since = wait_begin();
+	e = next(sync_file_range)(f->fd, low, n,
+		SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+	if (e < 0 && (errno == ENOSYS || errno == EINVAL || errno == ESPIPE))
+		e = next(fdatasync)(f->fd);
+	wait_end(&f->write, since);
+	if (e < 0) /* The kernel says this once: keep it for the program. */
+		f->late = -errno;
+	f->buffered_low = f->buffered_high = 0;
+	f->loose = false;
+}
+
 /* One ordinary pwrite, through the cache: bytes, or -errno. */
 static ssize_t plain(struct file *f, const void *buf, size_t n, off64_t off)
 {
+	bool behind = f->behind && off + (off64_t)n >= (off64_t)config.direct_min;
 	int e = file_set_direct(f, false);
 	ssize_t r;
 
 	if (e)
 		return e;
+	if (behind && f->loose)
+		write_out(f, off + n);
+	bool loose = f->loose || !behind;
+	uint64_t since = wait_begin();
 	do {
-		if (f->behind && off + (off64_t)n >= (off64_t)config.direct_min)
+		if (behind)
 			r = cache_write(f, buf, n, off);
 		else
 			r = write_at(f, buf, n, off);
 	} while (r == -EINTR);
+	wait_end(&f->write, since);
 	if (r < 0)
 		return r;
 	file_counted(f, &f->write, r);
-	if (f->buffered_high <= f->buffered_low || off < f->buffered_low)
-		f->buffered_low = off;
-	if (off + r > f->buffered_high)
-		f->buffered_high = off + r;
+	writer_buffered(f, off, r);
+	f->loose = loose;
 	return r;
 }
 
@@ -95,27 +136,6 @@ static int plain_all(struct file *f, struct block *b, size_t to, size_t grain)
 		landed(f, b->base + b->from);
 	}
 	return 0;
-}
-
-/*
- * Before the first direct transfer that extends the file behind buffered ones
- * of ours, those are written out: across a power cut the direct bytes must
- * not be there without the ones before them.
- */
-static void write_out(struct file *f, off64_t end)
-{
-	off64_t low = f->buffered_low, n = f->buffered_high - low;
-	int e;
-
-	if (n <= 0 || end <= f->size || f->kind != KIND_REGULAR)
-		return;
-	e = next(sync_file_range)(f->fd, low, n,
-		SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-	if (e < 0 && (errno == ENOSYS || errno == EINVAL || errno == ESPIPE))
-		e = next(fdatasync)(f->fd);
-	if (e < 0) /* The kernel says this once: keep it for the program. */
-		f->late = -errno;
-	f->buffered_low = f->buffered_high = 0;
 }
 
 /*
@@ -279,7 +299,7 @@ static int flush(struct file *f)
 		give_back(f);
 	} else {
 		/* What extends the file lands in order: one such transfer at a time. */
-		e = reap_to(f, high > f->size ? 0 : policy_depth() - 1);
+		e = reap_to(f, high > f->size || config.rate ? 0 : policy_depth() - 1);
 		if (e)
 			return stuck(f, &b, e);
 		struct block *slot = &f->ahead[(f->ahead_head + f->ahead_count) % DEPTH_MAX];
@@ -358,13 +378,13 @@ static off64_t block_end(off64_t pos)
 	return end - pos >= config.min ? end : align_down(pos + size, PAGE);
 }
 
-/* libc's own streams move the offset of 0, 1 and 2 unseen: then the file is theirs. */
+/* Where streams are libc's, those on 0, 1 and 2 move the offset unseen: then the file is theirs. */
 static bool moved_unseen(struct file *f)
 {
-	if (!f->low || f->kind == KIND_MEMORY || f->kernel < 0)
+	if (!f->low || stream_taken() || f->kind == KIND_MEMORY || f->kernel < 0)
 		return false;
 	off64_t now = real.lseek64(f->fd, 0, SEEK_CUR);
-	if (now == f->kernel)
+	if (now < 0 || now == f->kernel)
 		return false;
 	file_resync(f);
 	file_release(f, REASON_STDIO);
@@ -518,7 +538,9 @@ static ssize_t through(struct file *f, const void *buf, size_t n)
 		r = real.write(f->fd, buf, n);
 		return r < 0 ? -errno : r;
 	}
+	uint64_t since = wait_begin();
 	r = real.write(f->fd, buf, n);
+	wait_end(&f->write, since);
 	if (r < 0)
 		return -errno;
 	file_counted(f, &f->write, r);
@@ -528,10 +550,7 @@ static ssize_t through(struct file *f, const void *buf, size_t n)
 	file_set_pos(f, f->kernel);
 	if (f->kernel > f->size)
 		f->size = f->kernel;
-	if (f->buffered_high <= f->buffered_low || f->kernel - r < f->buffered_low)
-		f->buffered_low = f->kernel - r;
-	if (f->kernel > f->buffered_high)
-		f->buffered_high = f->kernel;
+	writer_buffered(f, f->kernel - r, r);
 	return r;
 }
 
@@ -560,6 +579,7 @@ static void pace(struct file *f, size_t n)
 	if ((int64_t)pause > PAUSE_NS) {
 		f->slow = true;
 		f->since = 0;
+		file_buffered_for(f, REASON_SLOW);
 	} else if (f->slow) {
 		f->since += n;
 		f->slow = f->since < PACE;
@@ -571,7 +591,7 @@ bool writer_may_hold(struct file *f, size_t n)
 	off64_t end = file_pos(f) + n;
 
 	if (config.hold == HOLD_NEVER || f->slow || f->strict || f->error || f->lent ||
-		__atomic_load_n(&file_unheld, __ATOMIC_ACQUIRE) ||
+		f->state != FILE_TUNED || __atomic_load_n(&file_unheld, __ATOMIC_ACQUIRE) ||
 		(f->flags & O_ACCMODE) == O_RDONLY)
 		return false;
 	if (f->kind == KIND_BLOCK)
@@ -640,17 +660,18 @@ ssize_t writer_pwrite(struct file *f, const void *buf, size_t n, off64_t off)
 	e = file_set_direct(f, false);
 	if (e)
 		return e;
+	uint64_t since = wait_begin();
 	r = real.pwrite64(f->fd, buf, n, off);
+	wait_end(&f->write, since);
 	if (r < 0)
 		return -errno;
 	file_counted(f, &f->write, r);
+	if (!f->write.direct)
+		file_buffered_for(f, REASON_RANDOM);
 	if (r && f->kind == KIND_REGULAR) {
 		if (off + r > f->size)
 			f->size = off + r;
-		if (f->buffered_high <= f->buffered_low || off < f->buffered_low)
-			f->buffered_low = off;
-		if (off + r > f->buffered_high)
-			f->buffered_high = off + r;
+		writer_buffered(f, off, r);
 	}
 	return r;
 }

@@ -125,6 +125,19 @@ static void *fresh(int c, size_t size)
 	return buffer;
 }
 
+/* Free buffers give their pages back until so many bytes more fit under the cap. */
+static void make_room(size_t size)
+{
+	for (int c = CLASSES - 1; c >= 0; c--)
+		for (struct spare *s = spare[c]; s && used + size + resident > config.memory; s = s->next) {
+			if (!s->resident)
+				continue;
+			sys(SYS_madvise, s->buffer, (size_t)1 << (PAGE_SHIFT + c), MADV_DONTNEED);
+			s->resident = false;
+			resident -= (size_t)1 << (PAGE_SHIFT + c);
+		}
+}
+
 void *pool_get(size_t size, bool touch)
 {
 	int c = class_of(size);
@@ -146,8 +159,11 @@ void *pool_get(size_t size, bool touch)
 	} else {
 		buffer = fresh(c, size);
 	}
-	if (buffer)
+	if (buffer) {
 		used += size;
+		if (used + resident > config.memory)
+			make_room(0);
+	}
 out:
 	lock_drop(&lock);
 	if (buffer && touch && !there)
@@ -164,7 +180,7 @@ void pool_put(void *buffer, size_t size)
 	size = pool_size(size);
 	lock_take(&lock);
 	used -= size;
-	bool there = resident + size <= RESERVE;
+	bool there = resident + size <= RESERVE && used + resident + size <= config.memory;
 	/* Without a link the buffer is lost to the pool, not its pages. */
 	there = keep(buffer, c, there) && there;
 	if (there)

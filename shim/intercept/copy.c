@@ -10,7 +10,7 @@ WRAP(ssize_t, copy_file_range, (int from, off64_t *from_off, int to, off64_t *to
 	if (r != PUMP_NOT)
 		return edge(r);
 	r = next(copy_file_range)(from, from_off, to, to_off, n, flags);
-	pump_after(from, to);
+	pump_after(from, to, r);
 	return r;
 }
 
@@ -20,7 +20,7 @@ WRAP(ssize_t, sendfile64, (int to, int from, off64_t *off, size_t n))
 	if (r != PUMP_NOT)
 		return edge(r);
 	r = next(sendfile64)(to, from, off, n);
-	pump_after(from, to);
+	pump_after(from, to, r);
 	return r;
 }
 
@@ -30,7 +30,7 @@ WRAP(ssize_t, splice, (int from, off64_t *from_off, int to, off64_t *to_off, siz
 	if (r != PUMP_NOT)
 		return edge(r);
 	r = next(splice)(from, from_off, to, to_off, n, flags);
-	pump_after(from, to);
+	pump_after(from, to, r);
 	return r;
 }
 

@@ -5,6 +5,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../core/rate.h"
+#include "../core/process.h"
 #include "../sys.h"
 #include "wrap.h"
 
@@ -17,6 +19,7 @@ static int close_one(int fd)
 		return -1;
 	}
 	int e = fdtable_close(fd);
+	rate_pay();
 	int r = real.close(fd);
 
 	return e && r == 0 ? edge(e) : r;
@@ -75,8 +78,10 @@ static int duplicated(int old, int new)
 {
 	int error = errno;
 
-	if (new >= 0)
+	if (new >= 0) {
+		process_handed(old);
 		fdtable_dup(old, new);
+	}
 	errno = error;
 	return new;
 }
@@ -87,8 +92,13 @@ static int duplicated(int old, int new)
  */
 static int before_dup2(int old, int new)
 {
-	if (old == new || !(fdtable_peek(new) || own_is(new)) ||
-		sys_failed(sys(SYS_fcntl, old, F_GETFD)))
+	struct file *f = fdtable_peek(new);
+
+	if (old == new || !(f || own_is(new)))
+		return 0;
+	if (f && fdtable_idle(f))
+		return 0;
+	if (sys_failed(sys(SYS_fcntl, old, F_GETFD)))
 		return 0;
 	own_make_way(new);
 	return fdtable_close(new);
@@ -191,7 +201,9 @@ WRAP(int, fcntl64, (int fd, int cmd, ...))
 		return set_flags(fd, (int)(long)arg);
 	if (locks(cmd))
 		file_release_inode(fd, REASON_LOCKED);
-	else if (cmd != F_GETFD && cmd != F_SETFD)
+	else if (cmd == F_SETFD)
+		process_handed(fd);
+	else if (cmd != F_GETFD)
 		file_settle_fd(fd);
 	return real.fcntl64(fd, cmd, arg);
 }
@@ -397,6 +409,7 @@ static void each_right(const struct msghdr *m, per_descriptor *f)
 
 static void pass_on(int fd)
 {
+	process_handed(fd);
 	file_release_fd(fd, REASON_PASSED_ON);
 }
 
@@ -406,6 +419,7 @@ static void received(int fd)
 	int flags = real.fcntl64(fd, F_GETFL);
 
 	fdtable_open(fd, flags, NULL);
+	process_handed(fd);
 	file_release_fd(fd, REASON_PASSED_ON);
 }
 

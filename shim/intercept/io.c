@@ -6,7 +6,7 @@
 
 WRAP(ssize_t, read, (int fd, void *buf, size_t n))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return pass_read(fd, buf, n);
 	ssize_t r = file_read(f, buf, n);
@@ -16,7 +16,7 @@ WRAP(ssize_t, read, (int fd, void *buf, size_t n))
 
 WRAP(ssize_t, __read_chk, (int fd, void *buf, size_t n, size_t size))
 {
-	struct file *f = n <= size ? file_get(fd) : NULL;
+	struct file *f = n <= size ? file_enter(fd) : NULL;
 	if (!f)
 		return real.__read_chk(fd, buf, n, size);
 	ssize_t r = file_read(f, buf, n);
@@ -26,7 +26,7 @@ WRAP(ssize_t, __read_chk, (int fd, void *buf, size_t n, size_t size))
 
 WRAP(ssize_t, write, (int fd, const void *buf, size_t n))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return pass_write(fd, buf, n);
 	ssize_t r = file_write(f, buf, n);
@@ -36,7 +36,7 @@ WRAP(ssize_t, write, (int fd, const void *buf, size_t n))
 
 WRAP(ssize_t, pread64, (int fd, void *buf, size_t n, off64_t off))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return real.pread64(fd, buf, n, off);
 	ssize_t r = file_pread(f, buf, n, off);
@@ -46,7 +46,7 @@ WRAP(ssize_t, pread64, (int fd, void *buf, size_t n, off64_t off))
 
 WRAP(ssize_t, __pread64_chk, (int fd, void *buf, size_t n, off64_t off, size_t size))
 {
-	struct file *f = n <= size ? file_get(fd) : NULL;
+	struct file *f = n <= size ? file_enter(fd) : NULL;
 	if (!f)
 		return real.__pread64_chk(fd, buf, n, off, size);
 	ssize_t r = file_pread(f, buf, n, off);
@@ -56,7 +56,7 @@ WRAP(ssize_t, __pread64_chk, (int fd, void *buf, size_t n, off64_t off, size_t s
 
 WRAP(ssize_t, pwrite64, (int fd, const void *buf, size_t n, off64_t off))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return real.pwrite64(fd, buf, n, off);
 	ssize_t r = file_pwrite(f, buf, n, off);
@@ -66,7 +66,7 @@ WRAP(ssize_t, pwrite64, (int fd, const void *buf, size_t n, off64_t off))
 
 WRAP(ssize_t, readv, (int fd, const struct iovec *v, int n))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return pass_readv(fd, v, n);
 	ssize_t r = file_readv(f, v, n);
@@ -76,7 +76,7 @@ WRAP(ssize_t, readv, (int fd, const struct iovec *v, int n))
 
 WRAP(ssize_t, writev, (int fd, const struct iovec *v, int n))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return pass_writev(fd, v, n);
 	ssize_t r = file_writev(f, v, n);
@@ -87,7 +87,7 @@ WRAP(ssize_t, writev, (int fd, const struct iovec *v, int n))
 /* An offset of -1 is an error here, and the position in the calls with flags. */
 WRAP(ssize_t, preadv64, (int fd, const struct iovec *v, int n, off64_t off))
 {
-	struct file *f = off < 0 ? NULL : file_get(fd);
+	struct file *f = off < 0 ? NULL : file_enter(fd);
 	if (!f)
 		return next(preadv64)(fd, v, n, off);
 	ssize_t r = file_preadv(f, v, n, off, 0);
@@ -97,7 +97,7 @@ WRAP(ssize_t, preadv64, (int fd, const struct iovec *v, int n, off64_t off))
 
 WRAP(ssize_t, pwritev64, (int fd, const struct iovec *v, int n, off64_t off))
 {
-	struct file *f = off < 0 ? NULL : file_get(fd);
+	struct file *f = off < 0 ? NULL : file_enter(fd);
 	if (!f)
 		return next(pwritev64)(fd, v, n, off);
 	ssize_t r = file_pwritev(f, v, n, off, 0);
@@ -107,7 +107,7 @@ WRAP(ssize_t, pwritev64, (int fd, const struct iovec *v, int n, off64_t off))
 
 WRAP(ssize_t, preadv64v2, (int fd, const struct iovec *v, int n, off64_t off, int flags))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return next(preadv64v2)(fd, v, n, off, flags);
 	ssize_t r = file_preadv(f, v, n, off, flags);
@@ -117,7 +117,7 @@ WRAP(ssize_t, preadv64v2, (int fd, const struct iovec *v, int n, off64_t off, in
 
 WRAP(ssize_t, pwritev64v2, (int fd, const struct iovec *v, int n, off64_t off, int flags))
 {
-	struct file *f = file_get(fd);
+	struct file *f = file_enter(fd);
 	if (!f)
 		return next(pwritev64v2)(fd, v, n, off, flags);
 	ssize_t r = file_pwritev(f, v, n, off, flags);

@@ -21,6 +21,11 @@ static int after(int fd, int flags, const char *path)
 	return fd;
 }
 
+static int after_at(int dir, int fd, int flags, const char *path)
+{
+	return after(fd, flags, fd >= 0 ? report_path_at(dir, path) : path);
+}
+
 WRAP(int, open64, (const char *path, int flags, ...))
 {
 	va_list ap;
@@ -40,7 +45,7 @@ WRAP(int, openat64, (int dir, const char *path, int flags, ...))
 	int mode = has_mode(flags) ? va_arg(ap, int) : 0;
 	va_end(ap);
 	before(dir, path, flags);
-	return after(real.openat64(dir, path, flags, mode), flags, path);
+	return after_at(dir, real.openat64(dir, path, flags, mode), flags, path);
 }
 
 WRAP(int, __open64_2, (const char *path, int flags))
@@ -52,7 +57,7 @@ WRAP(int, __open64_2, (const char *path, int flags))
 WRAP(int, __openat64_2, (int dir, const char *path, int flags))
 {
 	before(dir, path, flags);
-	return after(real.__openat64_2(dir, path, flags), flags, path);
+	return after_at(dir, real.__openat64_2(dir, path, flags), flags, path);
 }
 
 WRAP(int, creat64, (const char *path, mode_t mode))
@@ -96,7 +101,7 @@ WRAP(int, open_by_handle_at, (int mount, struct file_handle *handle, int flags))
 WRAP(int, openat2, (int dir, const char *path, struct open_how *how, size_t size))
 {
 	before(dir, path, how->flags);
-	return after(next(openat2)(dir, path, how, size), how->flags, path);
+	return after_at(dir, next(openat2)(dir, path, how, size), how->flags, path);
 }
 #endif
 

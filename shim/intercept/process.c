@@ -6,8 +6,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "../core/jump.h"
 #include "../core/policy.h"
 #include "../core/process.h"
+#include "../core/stream.h"
 #include "../sys.h"
 #include "syscall.h"
 #include "wrap.h"
@@ -39,9 +41,9 @@ WRAP(pid_t, _Fork, (void))
  */
 WRAP(pid_t, vfork, (void))
 {
-	process_before_fork();
+	process_before_vfork();
 	long pid = sys(SYS_clone, CLONE_VFORK | SIGCHLD);
-	process_after_fork(pid == 0);
+	process_after_vfork(pid == 0);
 	return edge(pid);
 }
 
@@ -93,53 +95,62 @@ WRAP(int, daemon, (int nochdir, int noclose))
 
 WRAP(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const *argv, char *const *env))
 {
-	process_before_fork();
+	process_before_spawn(actions);
 	int r = next(posix_spawn)(pid, path, actions, attr, argv, env);
-	process_after_fork(false);
+	process_after_spawn();
 	return r;
 }
 
 WRAP(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const *argv, char *const *env))
 {
-	process_before_fork();
+	process_before_spawn(actions);
 	int r = next(posix_spawnp)(pid, file, actions, attr, argv, env);
-	process_after_fork(false);
+	process_after_spawn();
 	return r;
 }
 
 #if __GLIBC_PREREQ(2, 39)
 WRAP(int, pidfd_spawn, (int *pidfd, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const *argv, char *const *env))
 {
-	process_before_fork();
+	process_before_spawn(actions);
 	int r = next(pidfd_spawn)(pidfd, path, actions, attr, argv, env);
-	process_after_fork(false);
+	process_after_spawn();
 	return r;
 }
 
 WRAP(int, pidfd_spawnp, (int *pidfd, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const *argv, char *const *env))
 {
-	process_before_fork();
+	process_before_spawn(actions);
 	int r = next(pidfd_spawnp)(pidfd, file, actions, attr, argv, env);
-	process_after_fork(false);
+	process_after_spawn();
 	return r;
 }
 #endif
 
+/* The copy that the child gets outlives its exec. */
+WRAP(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to))
+{
+	process_will_hand(fd);
+	return next(posix_spawn_file_actions_adddup2)(actions, fd, to);
+}
+
 WRAP(int, system, (const char *command))
 {
-	process_before_fork();
+	process_before_spawn(false);
 	int r = next(system)(command);
-	process_after_fork(false);
+	process_after_spawn();
 	return r;
 }
 
 WRAP(FILE *, popen, (const char *command, const char *mode))
 {
-	process_before_fork();
+	process_before_spawn(false);
 	FILE *f = next(popen)(command, mode);
-	process_after_fork(false);
-	if (f)
+	process_after_spawn();
+	if (f) {
 		fdtable_reset(fileno(f));
+		stream_popen(f);
+	}
 	return f;
 }
 
@@ -256,53 +267,77 @@ WRAP(void, abort, (void))
 	next(abort)();
 }
 
+WRAP(void, longjmp, (struct __jmp_buf_tag env[1], int value))
+{
+	jump_leave(env);
+	next(longjmp)(env, value);
+}
+
+WRAP(void, __longjmp_chk, (struct __jmp_buf_tag env[1], int value))
+{
+	jump_leave(env);
+	next(__longjmp_chk)(env, value);
+}
+
 WRAP(int, raise, (int sig))
 {
-	process_before_signal(0, sig);
+	struct undo u;
+
+	process_before_signal(&u, 0, sig);
 	int r = next(raise)(sig);
-	process_after_signal();
+	process_after_signal(&u);
 	return r;
 }
 
 WRAP(int, kill, (pid_t pid, int sig))
 {
-	process_before_signal(pid, sig);
+	struct undo u;
+
+	process_before_signal(&u, pid, sig);
 	int r = real.kill(pid, sig);
-	process_after_signal();
+	process_after_signal(&u);
 	return r;
 }
 
 WRAP(int, killpg, (pid_t group, int sig))
 {
-	process_before_signal(-group, sig);
+	struct undo u;
+
+	process_before_signal(&u, -group, sig);
 	int r = next(killpg)(group, sig);
-	process_after_signal();
+	process_after_signal(&u);
 	return r;
 }
 
 #if __GLIBC_PREREQ(2, 30)
 WRAP(int, tgkill, (pid_t group, pid_t tid, int sig))
 {
-	process_before_signal(group, sig);
+	struct undo u;
+
+	process_before_signal(&u, group, sig);
 	int r = next(tgkill)(group, tid, sig);
-	process_after_signal();
+	process_after_signal(&u);
 	return r;
 }
 #endif
 
 WRAP(int, pthread_kill, (pthread_t thread, int sig))
 {
-	process_before_signal(0, sig);
+	struct undo u;
+
+	process_before_signal(&u, 0, sig);
 	int r = next(pthread_kill)(thread, sig);
-	process_after_signal();
+	process_after_signal(&u);
 	return r;
 }
 
 WRAP(int, sigqueue, (pid_t pid, int sig, const union sigval value))
 {
-	process_before_signal(pid, sig);
+	struct undo u;
+
+	process_before_signal(&u, pid, sig);
 	int r = next(sigqueue)(pid, sig, value);
-	process_after_signal();
+	process_after_signal(&u);
 	return r;
 }
 

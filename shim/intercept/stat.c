@@ -2,14 +2,6 @@
 #include "../core/config.h"
 #include "wrap.h"
 
-/* BLKTUNE_BLKSIZE: programs size their buffers by what they are told here. */
-static int told(int r, struct stat64 *st)
-{
-	if (!r && config.blksize && S_ISREG(st->st_mode))
-		st->st_blksize = config.blksize;
-	return r;
-}
-
 /* The file that a directory descriptor and an empty or a real path name. */
 static void look(int dir, const char *path, int flags)
 {
@@ -22,50 +14,50 @@ static void look(int dir, const char *path, int flags)
 WRAP(int, fstat64, (int fd, struct stat64 *st))
 {
 	look(fd, "", AT_EMPTY_PATH);
-	return told(real.fstat64(fd, st), st);
+	return file_told(real.fstat64(fd, st), st);
 }
 
 WRAP(int, stat64, (const char *path, struct stat64 *st))
 {
 	look(AT_FDCWD, path, 0);
-	return told(real.stat64(path, st), st);
+	return file_told(real.stat64(path, st), st);
 }
 
 WRAP(int, lstat64, (const char *path, struct stat64 *st))
 {
 	look(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
-	return told(real.lstat64(path, st), st);
+	return file_told(real.lstat64(path, st), st);
 }
 
 WRAP(int, fstatat64, (int dir, const char *path, struct stat64 *st, int flags))
 {
 	look(dir, path, flags);
-	return told(real.fstatat64(dir, path, st, flags), st);
+	return file_told(real.fstatat64(dir, path, st, flags), st);
 }
 #endif
 
 WRAP(int, __fxstat64, (int version, int fd, struct stat64 *st))
 {
 	look(fd, "", AT_EMPTY_PATH);
-	return told(next(__fxstat64)(version, fd, st), st);
+	return file_told(next(__fxstat64)(version, fd, st), st);
 }
 
 WRAP(int, __xstat64, (int version, const char *path, struct stat64 *st))
 {
 	look(AT_FDCWD, path, 0);
-	return told(next(__xstat64)(version, path, st), st);
+	return file_told(next(__xstat64)(version, path, st), st);
 }
 
 WRAP(int, __lxstat64, (int version, const char *path, struct stat64 *st))
 {
 	look(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
-	return told(next(__lxstat64)(version, path, st), st);
+	return file_told(next(__lxstat64)(version, path, st), st);
 }
 
 WRAP(int, __fxstatat64, (int version, int dir, const char *path, struct stat64 *st, int flags))
 {
 	look(dir, path, flags);
-	return told(next(__fxstatat64)(version, dir, path, st, flags), st);
+	return file_told(next(__fxstatat64)(version, dir, path, st, flags), st);
 }
 
 WRAP(int, statx, (int dir, const char *path, int flags, unsigned int mask, struct statx *st))

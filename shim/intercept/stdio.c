@@ -1,10 +1,13 @@
 /*
- * stdio reads, writes and closes inside libc. A stream's descriptor belongs to
- * libc: it is handed over when a stream is made of it, and known afterwards
- * only so that a second description of the same file is recognised.
+ * Calls that make and end streams. Their bytes come to core/stream.c; where
+ * streams are libc's alone, a descriptor is handed over when a stream is made
+ * of it, and known afterwards only so that a second description of the same
+ * file is recognised.
  */
 #include <string.h>
 
+#include "../core/config.h"
+#include "../core/stream.h"
 #include "wrap.h"
 
 /* open(2) flags of an fopen mode, as far as they matter here. */
@@ -12,7 +15,19 @@ static int flags_of(const char *mode)
 {
 	int flags = strchr(mode, '+') ? O_RDWR : *mode == 'r' ? O_RDONLY : O_WRONLY;
 
-	return flags | (*mode == 'a' ? O_APPEND : 0);
+	return flags | (*mode == 'a' ? O_APPEND : *mode == 'w' ? O_TRUNC : 0);
+}
+
+/* Is it a file whose bytes are worth the way through here? Most streams are not. */
+static bool bulk(int fd, int flags)
+{
+	struct stat64 st;
+
+	if (stream_taken())
+		return true;
+	if (real.fstat64(fd, &st) || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
+		return false;
+	return flags != O_RDONLY || S_ISBLK(st.st_mode) || st.st_size >= (off64_t)config.min;
 }
 
 static FILE *opened(FILE *f, const char *path, const char *mode)
@@ -20,10 +35,15 @@ static FILE *opened(FILE *f, const char *path, const char *mode)
 	int error = errno;
 
 	if (f && fileno(f) >= 0) {
-		fdtable_open(fileno(f), flags_of(mode), path);
-		file_release_fd(fileno(f), REASON_STDIO);
-		/* Another description of the same file is not ours alone any more. */
-		file_stream_fd(fileno(f));
+		int fd = fileno(f), flags = flags_of(mode);
+
+		fdtable_open(fd, flags, path);
+		if (strchr(mode, 'm')) /* libc maps it, where it can */
+			file_release_fd(fd, REASON_MAPPED);
+		else if (fdtable_peek(fd) && !bulk(fd, flags))
+			file_release_fd(fd, REASON_SMALL);
+		else if (fdtable_peek(fd) && !stream_take())
+			file_release_fd(fd, REASON_STDIO);
 	}
 	errno = error;
 	return f;
@@ -38,8 +58,10 @@ WRAP(FILE *, fopen64, (const char *path, const char *mode))
 
 WRAP(FILE *, freopen64, (const char *path, const char *mode, FILE *f))
 {
-	if (fileno(f) >= 0)
+	if (fileno(f) >= 0) {
+		fflush(f);
 		fdtable_close(fileno(f));
+	}
 	file_drain_all();
 	return opened(next(freopen64)(path, mode, f), path, mode);
 }
@@ -49,16 +71,21 @@ WRAP(FILE *, tmpfile64, (void))
 	return opened(next(tmpfile64)(), NULL, "w+");
 }
 
+/* Appending sets O_APPEND inside. */
 WRAP(FILE *, fdopen, (int fd, const char *mode))
 {
-	file_release_fd(fd, REASON_STDIO);
+	if (*mode == 'a' || (fdtable_peek(fd) && !stream_take()))
+		file_release_fd(fd, *mode == 'a' ? REASON_APPEND : REASON_STDIO);
+	else
+		file_settle_fd(fd);
 	return next(fdopen)(fd, mode);
 }
 
-/* The slot is cleared before: afterwards the number may be another thread's. */
+/* Where it is libc's the slot is cleared before: afterwards the number may be another thread's. */
 WRAP(int, fclose, (FILE *f))
 {
-	int e = f && fileno(f) >= 0 ? fdtable_close(fileno(f)) : 0;
+	bool ours = stream_taken() || !f || fileno(f) < 0;
+	int e = ours ? 0 : fdtable_close(fileno(f));
 	int r = next(fclose)(f);
 	return e && !r ? edge(e) : r;
 }

@@ -6,11 +6,11 @@ _blktune()
 	_init_completion -s -n : || return
 
 	# The options end at the first word that is none of them, nor the value of one.
-	local i values='mode min block read-block write-block hold depth memory direct-min hot sync only skip programs skip-programs blksize engine'
+	local i values='mode min block read-block write-block hold depth memory direct-min hot sync only skip programs skip-programs blksize engine rate'
 	local probing=
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
-		--probe) probing=1 ;;
+		--probe | --summary) probing=1 ;;
 		--)
 			((i++))
 			break
@@ -40,7 +40,8 @@ _blktune()
 	--min | --block | --read-block | --write-block | --blksize)
 		COMPREPLY=($(compgen -W '4K 64K 128K 256K 1M 4M 16M' -- "$cur"))
 		;;
-	--memory | --direct-min) COMPREPLY=($(compgen -W '1M 16M 64M 256M 1G' -- "$cur")) ;;
+	--stdio | --progress) [[ $split == true ]] && COMPREPLY=($(compgen -W 'on off' -- "$cur")) ;;
+	--rate | --memory | --direct-min) COMPREPLY=($(compgen -W '1M 16M 64M 256M 1G' -- "$cur")) ;;
 	--only | --skip) _filedir ;;
 	--programs | --skip-programs) COMPREPLY=($(compgen -c -- "$cur")) ;;
 	esac
@@ -54,8 +55,8 @@ _blktune()
 
 	COMPREPLY=($(compgen -W '--off --mode= --min= --block= --read-block= --write-block= --hold=
 		--depth= --memory= --direct-min= --hot= --sync= --only= --skip=
-		--programs= --skip-programs= --blksize= --engine= --report --quiet
-		--probe --show-config --help --version -r -q -h -V' -- "$cur"))
+		--programs= --skip-programs= --blksize= --engine= --report --stdio --rate=
+		--progress --quiet --probe --summary --show-config --help --version -r -p -q -h -V' -- "$cur"))
 	[[ ${COMPREPLY-} == *= ]] && compopt -o nospace
 } &&
 	complete -F _blktune blktune

@@ -23,12 +23,13 @@
 
 #define LIBRARY "libblktune.so"
 
-enum { CHOICE = 256, PROBE = 512, SHOW_CONFIG };
+enum { CHOICE = 256, PROBE = 512, SHOW_CONFIG, SUMMARY };
 
 static const struct option own_options[] = {
 	{"quiet", no_argument, NULL, 'q'},
 	{"probe", no_argument, NULL, PROBE},
 	{"show-config", no_argument, NULL, SHOW_CONFIG},
+	{"summary", no_argument, NULL, SUMMARY},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 };
@@ -60,7 +61,8 @@ static int help(void)
 {
 	printf("usage: blktune [options] [--] command [argument ...]\n"
 	       "       blktune [options] --probe path ...\n"
-	       "       blktune [options] --show-config\n\n"
+	       "       blktune [options] --show-config\n"
+	       "       blktune --summary directory|file ...\n\n"
 	       "Runs a command with its file transfers turned into large direct ones.\n"
 	       "Sizes take K, M and G.\n\n");
 	for (int i = 0; i < choices_count; i++) {
@@ -80,6 +82,7 @@ static int help(void)
 	       "  -q, --quiet                no warnings about the command\n"
 	       "      --probe                say what would happen at each path, and why\n"
 	       "      --show-config          say which settings are in effect, and where from\n"
+	       "      --summary              one table of the JSON reports in a directory\n"
 	       "  -h, --help                 this\n"
 	       "  -V, --version              the version\n\n"
 	       "Exit status: that of the command; 125 for an error of blktune itself, 126 when\n"
@@ -189,7 +192,7 @@ static void refuse(const char *word, int option)
 
 /* What the command line asks for besides settings. */
 struct wish {
-	bool quiet, probing, showing;
+	bool quiet, probing, showing, summing;
 	int status; /* exit with it now, -1: go on */
 };
 
@@ -222,6 +225,9 @@ static void parse(int argc, char **argv, struct wish *w)
 		case SHOW_CONFIG:
 			w->showing = true;
 			break;
+		case SUMMARY:
+			w->summing = true;
+			break;
 		case ':':
 			choose_missing(optopt - CHOICE);
 			w->status = STATUS_OWN;
@@ -244,9 +250,13 @@ int main(int argc, char **argv)
 	argv += optind;
 	if (w.probing && *argv)
 		return probe(argv);
+	if (w.summing && *argv)
+		return summary(argv);
 	if (!*argv && !w.showing) {
 		complain("expected %s; blktune -h tells more",
-			w.probing ? "a path after --probe" : "a command, --probe or --show-config");
+			w.probing   ? "a path after --probe"
+			: w.summing ? "a directory after --summary"
+				    : "a command, --probe, --show-config or --summary");
 		return STATUS_OWN;
 	}
 	if (!find_library(library, sizeof(library)))

@@ -34,6 +34,9 @@ const struct choice choices[] = {
 		"files that are in the page cache are read direct, or from the cache"},
 	{"BLKTUNE_SYNC", "sync", 0, NULL, false, "WHEN", "off",
 		"close: on stable storage when close returns, or off"},
+	{"BLKTUNE_STDIO", "stdio", 0, "on", false, "WHEN", "off",
+		"on: tune stdin and stdout that are files, too"},
+	{"BLKTUNE_RATE", "rate", 0, NULL, false, "SIZE", "none", "bytes per second for the process"},
 	{"BLKTUNE_ONLY", "only", 0, NULL, false, "GLOBS", "none",
 		"tune only these paths (colon-separated)"},
 	{"BLKTUNE_SKIP", "skip", 0, NULL, false, "GLOBS", "none", "leave these paths alone"},
@@ -47,6 +50,8 @@ const struct choice choices[] = {
 		"auto, uring, aio or sync"},
 	{"BLKTUNE_REPORT", "report", 'r', "-", false, "WHERE", "none",
 		"report at the end, on stderr or to a file (.json: as JSON)"},
+	{"BLKTUNE_PROGRESS", "progress", 'p', "on", false, "WHEN", "off",
+		"show on a terminal how far it is"},
 };
 
 const int choices_count = sizeof(choices) / sizeof(*choices);

@@ -56,6 +56,11 @@ void target_check(const char *command, const char *library);
 /* Says what would happen at each path: 0, or 1 when one of them could not be looked at. */
 int probe(char **paths);
 
+/* --- summary.c --- */
+
+/* One table of the JSON reports in these directories and files: 0, or 1 when one was skipped. */
+int summary(char **names);
+
 /* --- engines.c --- */
 
 /* What would carry transfers out: "uring", "aio" or "sync", and why not the others. */

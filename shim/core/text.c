@@ -1,0 +1,98 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../sys.h"
+#include "text.h"
+
+static bool make_room(struct text *t, size_t n)
+{
+	size_t room = t->room ? t->room : 65536;
+	long m;
+
+	while (room - t->n < n)
+		room *= 2;
+	if (room == t->room)
+		return true;
+	m = sys(SYS_mmap, 0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (sys_failed(m))
+		return false;
+	if (t->p) {
+		memcpy((char *)m, t->p, t->n);
+		sys(SYS_munmap, t->p, t->room);
+	}
+	t->p = (char *)m;
+	t->room = room;
+	return true;
+}
+
+void text_put(struct text *t, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	if (!make_room(t, 1024))
+		return;
+	va_start(ap, format);
+	n = vsnprintf(t->p + t->n, 1024, format, ap);
+	va_end(ap);
+	if (n > 0)
+		t->n += n < 1024 ? n : 1023;
+}
+
+void text_add(struct text *t, const char *s, size_t n)
+{
+	if (!make_room(t, n))
+		return;
+	memcpy(t->p + t->n, s, n);
+	t->n += n;
+}
+
+int text_utf8(const char *s)
+{
+	unsigned char c = *s, d = c ? s[1] : 0;
+	int n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+
+	for (int i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Too long for what they stand for, surrogates, beyond the last. */
+	if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) ||
+		(c == 0xf4 && d > 0x8f))
+		return 0;
+	return n;
+}
+
+void text_json(struct text *t, const char *s)
+{
+	text_add(t, "\"", 1);
+	while (*s) {
+		unsigned char c = *s;
+		int n = text_utf8(s);
+
+		if (!n)
+			text_add(t, "\\ufffd", 6);
+		else if (c == '"' || c == '\\')
+			text_put(t, "\\%c", c);
+		else if (c < ' ')
+			text_put(t, "\\u%04x", c);
+		else
+			text_add(t, s, n);
+		s += n ? n : 1;
+	}
+	text_add(t, "\"", 1);
+}
+
+void text_line(struct text *t, const char *s)
+{
+	for (; *s; s++)
+		text_add(t, (unsigned char)*s < ' ' || *s == 127 ? "?" : s, 1);
+}
+
+void text_free(struct text *t)
+{
+	if (t->p)
+		sys(SYS_munmap, t->p, t->room);
+	*t = (struct text){0};
+}
