@@ -79,7 +79,7 @@ sweep_begin() {
 	bench_begin
 	OUT=$(results_dir "$OUT") || exit 2
 	is_root || say "without root caches are not dropped, only the files' own pages; no throttled disks, no cgroups"
-	export -f cold uncache is_root plain shim
+	export -f cold uncache is_root plain shim have same fail seen cached_pages
 	export BENCH_TMP
 	BARE=(env) TUNED=(env "LD_PRELOAD=$BLKTUNE_LIB")
 }
@@ -95,19 +95,34 @@ bytes() {
 
 # ---------------------------------------------------------------------------- alternating runs of whole commands
 
-NAMES=() PREPARES=() COMMANDS=()
-declare -A VOLUME=() FAILED=()
+NAMES=() PREPARES=() COMMANDS=() AFTERS=() AFTER=
+declare -A VOLUME=() SCALE=() FAILED=()
 
 quoted() { local q; q=$(printf '%q ' "$@"); printf '%s' "${q% }"; }
 
 # enter NAME MIB PREPARE CMD...: one competitor. PREPARE is shell code, run untimed before each run; MIB is how
-# much the command moves.
+# much the command moves. AFTER, where set, is shell code for after each run. Both may call seen and use $ROUND.
+# SCALE[NAME] multiplies the time of a competitor that does only a part of what the others do.
 enter() {
 	NAMES+=("$1")
 	VOLUME[$1]=$2
-	PREPARES+=("bash -c $(quoted "BLKTUNE_LIB=$(quoted "$BLKTUNE_LIB"); $3")")
+	PREPARES+=("$3")
+	AFTERS+=("$AFTER")
+	AFTER=
 	shift 3
 	COMMANDS+=("$(quoted "$@")")
+}
+
+# seen KEY VALUE: a sample of NAME.KEY, by a competitor's shell code. seen failed REASON: the run does not count.
+seen() { printf '%s\n' "$COMPETITOR $*" >>"$BENCH_TMP/seen"; }
+
+# between PREVIOUS NEXT: the command that does what is to be done between two runs; either may be empty.
+between() {
+	local code
+	code="BLKTUNE_LIB=$(quoted "$BLKTUNE_LIB")"
+	[ -z "$1" ] || code+="; COMPETITOR=$1; ${AFTERS[$1]:-:}"
+	[ -z "$2" ] || code+="; COMPETITOR=$2; ${PREPARES[$2]}"
+	quoted bash -c "$code"
 }
 
 # durable TO CMD...: WORDS of a command that is over when TO is on stable storage. Only CMD is under the shim.
@@ -117,42 +132,60 @@ durable() {
 }
 
 # contest [CMD...]: all that entered, once a round, REPEATS rounds, backwards in every other; hyperfine under CMD.
-# Samples NAME (seconds), NAME.user, NAME.sys, NAME.rate (MiB/s). A competitor that fails gets its reason in
-# FAILED[NAME] and no sample of that run.
+# Samples NAME (seconds), NAME.user, NAME.sys, NAME.cpu, NAME.rate (MiB/s) and what was seen. A competitor that fails
+# gets its reason in FAILED[NAME] and no sample of that run.
 # shellcheck disable=SC2120 # CMD is optional
 contest() {
-	local round i list args json=$BENCH_TMP/hyperfine.json status wall user sys
-	for ((round = 0; round < REPEATS; round++)); do
-		read -ra list <<<"$(order $round "${!NAMES[@]}")"
-		args=()
+	local list args i previous code json=$BENCH_TMP/hyperfine.json
+	export ROUND
+	for ((ROUND = 0; ROUND < REPEATS; ROUND++)); do
+		read -ra list <<<"$(order $ROUND "${!NAMES[@]}")"
+		args=() previous=
 		for i in "${list[@]}"; do
-			args+=(--prepare "${PREPARES[i]}" "${COMMANDS[i]}")
+			args+=(--prepare "$(between "$previous" "$i")" "${COMMANDS[i]}")
+			previous=$i
 		done
 		rm -f "$json"
+		: >"$BENCH_TMP/seen"
 		"$@" hyperfine -N -i --runs 1 --style none --export-json "$json" "${args[@]}" >"$BENCH_TMP/log" 2>&1 ||
 			{ fail "hyperfine: $(grep -m 1 Error "$BENCH_TMP/log" || tail -n 1 "$BENCH_TMP/log")"; return 1; }
-		i=0
-		while read -r wall user sys status; do
-			record "${NAMES[list[i]]}" "$wall" "$user" "$sys" "$status"
-			i=$((i + 1))
-		done < <(awk '
-			/"user":/ { user = $2 + 0 }
-			/"system":/ { sys = $2 + 0 }
-			/"times":/ { getline; wall = $1 + 0 }
-			/"exit_codes":/ { getline; print wall, user, sys, $1 }' "$json")
+		code=$(between "$previous" '')
+		eval "$code"
+		read_round "$json" "${list[@]}"
 	done
-	NAMES=() PREPARES=() COMMANDS=()
+	NAMES=() PREPARES=() COMMANDS=() AFTERS=()
 }
 
-# record NAME WALL USER SYS STATUS
+# read_round JSON COMPETITOR...: what hyperfine measured, in that order, and what was seen.
+read_round() {
+	local json=$1 i n=0 key value wall user sys status
+	local -A why=()
+	shift
+	while read -r i key value; do
+		[ "$key" != failed ] || why[$i]=$value
+	done <"$BENCH_TMP/seen"
+	while read -r wall user sys status; do
+		n=$((n + 1))
+		i=${!n}
+		[ "$status" = 0 ] || why[$i]="ended with status $status"
+		if [ -n "${why[$i]:-}" ]; then FAILED[${NAMES[i]}]=${why[$i]}; else record "${NAMES[i]}" "$wall" "$user" "$sys"; fi
+	done < <(awk '
+		/"user":/ { user = $2 + 0 }
+		/"system":/ { sys = $2 + 0 }
+		/"times":/ { getline; wall = $1 + 0 }
+		/"exit_codes":/ { getline; print wall, user, sys, $1 }' "$json")
+	while read -r i key value; do
+		[ -n "${why[$i]:-}" ] || sample "${NAMES[i]}.$key" "$value"
+	done <"$BENCH_TMP/seen"
+}
+
+# record NAME WALL USER SYS
 record() {
-	if [ "$5" != 0 ]; then
-		FAILED[$1]="ended with status $5"
-		return
-	fi
-	sample "$1" "$2"
-	sample "$1.user" "$3"
-	sample "$1.sys" "$4"
+	local scale=${SCALE[$1]:-1}
+	sample "$1" "$(calc "$2 * $scale")"
+	sample "$1.user" "$(calc "$3 * $scale")"
+	sample "$1.sys" "$(calc "$4 * $scale")"
+	sample "$1.cpu" "$(calc "($3 + $4) * $scale")"
 	[ "${VOLUME[$1]:-0}" = 0 ] || sample "$1.rate" "$(calc "${VOLUME[$1]} / $2")"
 }
 
@@ -172,6 +205,12 @@ shown() { stats "$@" | cut -d ' ' -f 1; }
 noise() { case ${SAMPLES[$1]:-} in *' '?*) spread "$1" ;; *) echo - ;; esac; }
 against() {
 	if [ -n "${SAMPLES[$1]:-}" ] && [ -n "${SAMPLES[$2]:-}" ]; then fixed 2 "$(ratio "$1" "$2")"; else echo -; fi
+}
+
+# clear_of A B: do the quartiles of the two stay apart? One run of each has none.
+clear_of() {
+	case ${SAMPLES[$1]} in *' '?*) ;; *) return 1 ;; esac
+	holds "$(quartile "$1" 3) < $(quartile "$2" 1) || $(quartile "$2" 3) < $(quartile "$1" 1)"
 }
 
 # medians: what the figures of a table are.
@@ -197,14 +236,14 @@ report() {
 }
 
 # wide PREFIX SUFFIX XS SERIES: data for a picture: each x, and of each series the median and the quartiles of
-# PREFIX.SERIES.X.SUFFIX.
+# PREFIX.SERIES.X.SUFFIX. Dots in the names of x and series become spaces.
 wide() {
 	local x s line
 	line=x
-	for s in $4; do line+=$'\t'$s$'\t'low$'\t'high; done
+	for s in $4; do line+=$'\t'${s//./ }$'\t'low$'\t'high; done
 	printf '%s\n' "$line"
 	for x in $3; do
-		line=$x
+		line=${x//./ }
 		for s in $4; do line+=$'\t'$(stats "$1.$s.$x$2" 4 | tr ' ' '\t'); done
 		printf '%s\n' "$line"
 	done
@@ -227,6 +266,25 @@ END
 	gnuplot "$BENCH_TMP/picture.gp" >"$BENCH_TMP/log" 2>&1 || say "no picture $1: gnuplot: $(grep -m 1 . "$BENCH_TMP/log")"
 }
 
+# series DATA USING STYLE: gnuplot's plot command for what wide made. A series has its colour in every picture: plain (and
+# block, which is plain too) grey, shim green, direct (raw) orange; its variants a lighter one.
+series() {
+	local name colour column=2 out='' taken=' '
+	while read -r name; do
+		case $name in
+		plain*|block*) colour='#888888 #c8c8c8' ;;
+		shim*) colour='#1b9e77 #8fd6bd' ;;
+		*direct*|raw*) colour='#d95f02 #f5b277' ;;
+		*) colour= ;;
+		esac
+		case $taken in *" ${colour% *} "*) colour=${colour#* } ;; *) colour=${colour% *} ;; esac
+		taken+="$colour "
+		out+="${out:+, }\"$1\" using ${2//N/$column} with $3${colour:+ linecolor rgb \"$colour\"} title \"$name\""
+		column=$((column + 3))
+	done < <(awk -F '\t' '{ for (i = 2; i <= NF; i += 3) print $i; exit }' "$1")
+	printf 'set key autotitle columnhead\nplot %s\n' "$out"
+}
+
 # curves FILE DATA TITLE XLABEL YLABEL: medians as lines, quartiles as bars, of what wide made.
 curves() {
 	picture "$1" <<END
@@ -235,20 +293,22 @@ set xlabel "$4"
 set ylabel "$5"
 set yrange [0:*]
 set xtics rotate by -40
-plot for [i=2:$(awk -F '\t' 'NR == 1 { print NF }' "$2"):3] "$2" using 0:i:i+1:i+2:xtic(1) with yerrorlines linewidth 2 pointtype 7 pointsize 0.7 title columnheader(i)
+$(series "$2" '0:N:(column(N+1)):(column(N+2)):xtic(1)' 'yerrorlines linewidth 2 pointtype 7 pointsize 0.7')
 END
 }
 
-# bars FILE DATA TITLE YLABEL: the same as columns.
+# bars FILE DATA TITLE XLABEL YLABEL [COMMAND]: the same as columns.
 bars() {
 	picture "$1" <<END
 set title "$3"
-set ylabel "$4"
+set xlabel "$4"
+set ylabel "$5"
 set yrange [0:*]
 set style data histograms
 set style histogram errorbars gap 1.5 linewidth 1
-set style fill solid 0.7 border -1
+set style fill solid 0.8 border -1
 set xtics rotate by -30
-plot for [i=2:$(awk -F '\t' 'NR == 1 { print NF }' "$2"):3] "$2" using i:i+1:i+2:xtic(1) title columnheader(i)
+${6:-}
+$(series "$2" 'N:(column(N+1)):(column(N+2)):xtic(1)' histograms)
 END
 }
