@@ -4,7 +4,7 @@
 # a picture; a bad argument gets one line.
 load lib
 
-SWEEPS="dd-sweep cp-grid raw-block sink streams ab-min-io peers"
+SWEEPS="dd-sweep cp-grid raw-block sink streams ab-min-io peers limits"
 
 setup_file() {
 	require_shim
@@ -70,11 +70,15 @@ clean() {
 }
 
 @test "each explains itself" {
-	local script
-	for script in $SWEEPS limits demo all; do
+	local script letter
+	for script in $SWEEPS all demo; do
 		run "$ROOT/bench/$script" -h
 		[ "$status" -eq 0 ] || fail "$script -h: $output"
 		[[ $output == "usage: bench/$script"* ]] || fail "$script -h: $output"
+		[ "$script" != demo ] || continue
+		for letter in "-s MIB" "-d DIR" "-n REPEATS" "-q " "-o DIR"; do
+			grep -q "^ *$letter" <<<"$output" || fail "$script -h does not explain $letter"
+		done
 	done
 }
 
@@ -89,15 +93,12 @@ clean() {
 			[[ $output == "$script: "* ]] || fail "$script $args: $output"
 		done
 	done
-	for args in "-Z" "-d /nonexistent" "nonsense"; do
+	for args in "all -Z" "all -d /nonexistent" "all -n 0" "all -s x" "all -o" "all nonsense" "demo -s 0" "demo -Z" "demo nonsense" \
+		"raw-block /dev/null" "cp-grid -p mv" "sink -r 0" "sink -g x" "streams -j 0"; do
 		# shellcheck disable=SC2086
-		run "$ROOT/bench/all" $args
-		[ "$status" -eq 2 ] && [ "${#lines[@]}" -eq 1 ] || fail "all $args: $output"
+		run "$ROOT/bench/"$args
+		[ "$status" -eq 2 ] && [ "${#lines[@]}" -eq 1 ] && [[ $output == "${args%% *}: "* ]] || fail "$args: $status $output"
 	done
-	run "$ROOT/bench/raw-block" /dev/null
-	[ "$status" -eq 2 ] && [ "${#lines[@]}" -eq 1 ] || fail "raw-block /dev/null: $output"
-	run "$ROOT/bench/cp-grid" -p mv
-	[ "$status" -eq 2 ] && [ "${#lines[@]}" -eq 1 ] || fail "cp-grid -p mv: $output"
 }
 
 @test "a missing tool gets one line that names its package" {
@@ -150,6 +151,7 @@ clean() {
 }
 
 @test "sink: every record that arrives has the size asked for" {
+	need hyperfine
 	quick sink -s 2
 	good_csv sink read_block,record,series,mib,rate_mib_s,gap_us,repeats,seconds,seconds_q1,seconds_q3,cpu_s,drive_s 18
 	measured sink seconds
@@ -159,7 +161,23 @@ clean() {
 	clean
 }
 
+@test "sink: a record of another size is told, and is no sample" {
+	need hyperfine
+	local bin=$BATS_TEST_TMPDIR/bin
+	mkdir "$bin"
+	# A dd that writes its records by halves.
+	# shellcheck disable=SC2016 # expanded by that shell
+	printf '#!/bin/sh\nset -- $(echo "$@" | sed s/obs=512K/obs=256K/)\nexec %s "$@"\n' "$(command -v dd)" >"$bin/dd"
+	chmod 755 "$bin/dd"
+	PATH=$bin:$PATH quick sink -s 2
+	[ "$(grep -c 'WRONG RECORDS: 8, of 262144 to 262144 bytes' "$OUT/sink.txt")" -eq 2 ]
+	grep -q '^512K,512K,plain,.*,-,-,-,-,' "$OUT/sink.csv"
+	grep -q '^8K,8K,plain,.*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,' "$OUT/sink.csv"
+	clean
+}
+
 @test "streams" {
+	need hyperfine
 	quick streams -s 2 -j 2
 	good_csv streams block,series,writers,mib_each,disk_mib_s,repeats,seconds,seconds_q1,seconds_q3,mib_s,cpu_s 12
 	measured streams mib_s
@@ -176,13 +194,13 @@ clean() {
 	measured ab-min-io ratio_to_32k
 	[ "$PASSIVE" = 1 ] || [ "$(grep -cE '^cp,cached,[0-9]+K,.*,yes,' "$OUT/ab-min-io.csv")" -eq 4 ]
 	grep -q '^cached, 64K against 32K: ' "$OUT/ab-min-io.txt"
-	shown ab-min-io
+	shown ab-min-io ab-min-io-detail
 	pictures ab-min-io
 	clean
 }
 
 @test "peers" {
-	need fincore
+	need hyperfine fincore
 	quick peers -s 24 copy tar
 	good_csv peers job,peer,mib,hot_mib,group_mib,repeats,wall_s,wall_s_q1,wall_s_q3,cpu_s,pages_added,hot_pages_lost,hot_pages,peak_mib,refused,plain_over_this 16
 	measured peers wall_s
@@ -194,19 +212,50 @@ clean() {
 
 @test "limits" {
 	need fio
-	bench limits -q -n 1 start calls
+	quick limits -s 64 start calls
 	good_csv limits row,measured,baseline,shim,ratio,target,met,spread,repeats,note 5
 	shown limits
+	pictures limits
 	clean
 }
 
-@test "all: one page with the tables and pictures of what ran" {
+@test "where no cgroup can be used one line says so, and the rest is measured" {
+	need_root
 	need hyperfine
-	run -0 bench all -q dd-sweep
+	# shellcheck disable=SC2016
+	BLKTUNE_LIB=$LIB BENCH_DIR=$BATS_TEST_TMPDIR/work run -0 unshare -m bash -c '
+		awk '\''$3 ~ /^cgroup2?$/ { print $2 }'\'' /proc/self/mounts | tac | xargs -r umount -l &&
+		exec "$@"' bash "$ROOT/bench/streams" -q -n 1 -s 1 -j 2 -o "$OUT"
+	[ "$(grep -c 'neither cgroup v1 nor v2 can be used: v1 has no blkio and memory controller mounted; v2 is not mounted' <<<"$output")" -eq 1 ]
+	measured streams mib_s
+	clean
+}
+
+@test "all: one page with the tables and pictures of what ran; -p puts it into the README and keeps the text there" {
+	need hyperfine
+	local copy=$BATS_TEST_TMPDIR/copy readme
+	readme=$copy/bench/README.md
+	mkdir "$copy"
+	cp -R "$ROOT/bench" "$copy"
+	rm -rf "$copy/bench/pictures" "$copy/bench/results"
+	BLKTUNE_LIB=$LIB BENCH_DIR=$BATS_TEST_TMPDIR/work run -0 "$copy/bench/all" -q -s 4 -n 1 -o "$OUT" -p dd-sweep
 	grep -q '^## dd-sweep$' "$OUT/index.md"
 	grep -q '^a cold file to /dev/null$' "$OUT/index.md"
 	grep -q '^\[dd-sweep.csv\](dd-sweep.csv)$' "$OUT/index.md"
-	[ ! -s "$OUT/dd-sweep.png" ] || grep -q '!\[dd-sweep' "$OUT/index.md"
+	grep -q '^a cold file to /dev/null$' <<<"$output"
+	[ "$(grep -c '^a cold file to /dev/null$' "$readme")" -eq 1 ]
+	same "$(sed '/measured: begin/,$d' "$ROOT/bench/README.md")" "$(sed '/measured: begin/,$d' "$readme")" "what stands above the measured part"
+	if command -v gnuplot >/dev/null; then
+		grep -q '!\[dd-sweep-zero\](dd-sweep-zero.png)' "$OUT/index.md"
+		grep -q '!\[dd-sweep-zero\](pictures/dd-sweep-zero.png)' "$readme"
+		[ "$(stat -c %s "$copy/bench/pictures/dd-sweep-zero.png")" -le 61440 ]
+	fi
+	sed -i 's/^<!-- text: dd-sweep -->$/&\nIt is *flat* \& good \\ "here"./' "$readme"
+	cp "$readme" "$BATS_TEST_TMPDIR/before"
+	run -0 "$copy/bench/all" -P -o "$OUT"
+	[[ $output == *"the text on dd-sweep was kept"* ]]
+	cmp "$BATS_TEST_TMPDIR/before" "$readme"
+	grep -qxF 'It is *flat* & good \ "here".' "$readme"
 	clean
 }
 

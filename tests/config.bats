@@ -46,6 +46,13 @@ complains() {
 	complains BLKTUNE_MODE fast direct buffered observe
 	complains BLKTUNE_MODE DIRECT direct
 	complains BLKTUNE_HOLD sometimes auto always never
+	complains BLKTUNE_STDIO yes on off
+	complains BLKTUNE_PROGRESS 1 on off
+	complains BLKTUNE_RATE fast 1K none
+	complains BLKTUNE_RATE 1023 1K none
+	complains BLKTUNE_ENGINE steam auto uring aio sync
+	complains BLKTUNE_HOT warm direct cache
+	complains BLKTUNE_DEPTH 65 64
 }
 
 @test "two wrong ones, two lines; nothing from the others" {

@@ -152,6 +152,27 @@ bulk_uncached() {
 	big_transfers "$TRACE" "$DIR/B" write $SIZE
 }
 
+@test "ext4 with journalled data is not direct, which shows while a file is read and written by turns" {
+	local dir=$BATS_FILE_TMPDIR/fs/journal how
+	need python3
+	mkdir -p "$dir"
+	truncate -s 200M "$dir.img"
+	mkfs.ext4 -q -F "$dir.img"
+	mount -o loop,data=journal "$dir.img" "$dir"
+	for how in bare shim; do
+		pattern 2000000 >"$dir/f"
+		"$how" BLKTUNE_REPORT="$BATS_TEST_TMPDIR/report" python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+for i in range(9):
+	os.write(fd, b"1" * 1000)
+	os.read(fd, 1000)
+	os.write(fd, b"2" * 1000)' "$dir/f"
+		cp "$dir/f" "$BATS_TEST_TMPDIR/$how"
+	done
+	cmp "$BATS_TEST_TMPDIR/bare" "$BATS_TEST_TMPDIR/shim"
+	grep -F "$dir/f" "$BATS_TEST_TMPDIR/report" | grep -w filesystem
+}
+
 @test "tmpfs is never direct" {
 	local dir
 	dir=$(fs_make tmpfs)
@@ -248,4 +269,22 @@ bulk_uncached() {
 	diff "$BATS_TEST_TMPDIR/bare" "$BATS_TEST_TMPDIR/out"
 	grep -q . "$BATS_TEST_TMPDIR/out"
 	rm -f B2
+}
+
+@test "a few bytes first, which go straight to the kernel, then bulk" {
+	local list
+	DIR=$BATS_FILE_TMPDIR/fs/ext4
+	cd "$DIR"
+	rm -f B
+	cold A
+	shim_trace "$TRACE" -e "$TRANSFERS" -- perl -e '
+		open I, "<", "A"; open O, ">", "B";
+		sysread I, $b, 100; syswrite O, $b;
+		while (sysread I, $b, 512) { syswrite O, $b }'
+	cmp A B
+	list=$(transfers "$TRACE" "$DIR/B" write)
+	[ "$(head -n 1 <<<"$list")" = 100 ]
+	awk 'NR > 1 { if (NR > 2 && last < 65536) bad = 1; last = $1; sum += $1 }
+		END { exit bad || sum != 67108864 - 100 }' <<<"$list" || fail "$list"
+	set_direct "$TRACE" "$DIR/B"
 }

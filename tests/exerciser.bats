@@ -46,3 +46,7 @@ same()	# options of the driver
 @test "the exerciser sees no difference on 4096-byte sectors, small blocks" {
 	same -s 7000 -c 6 -f 4k -e "$small"
 }
+
+@test "the exerciser sees no difference on ext4 with journalled data, which is found not to be direct on the way" {
+	same -s 109 -c 6 -f journal
+}

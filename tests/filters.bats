@@ -88,3 +88,29 @@ small_calls() {
 		[[ $stderr == *"BLKTUNE_${v%%=*}=${v#*=}: expected "*"; using "* ]]
 	done
 }
+
+@test "a path below a directory's descriptor is matched whole" {
+	mkdir sub
+	cp in sub/in
+	SETTINGS=(BLKTUNE_ENGINE=sync "BLKTUNE_ONLY=$PWD/sub/in")
+	[ "$(small_calls in tar -b 10 -cf "$PWD/out.tar" -C sub in)" -le 1 ]
+	SETTINGS=(BLKTUNE_ENGINE=sync "BLKTUNE_ONLY=$PWD/in")
+	[ "$(small_calls in tar -b 10 -cf "$PWD/out.tar" -C sub in)" -gt 100 ]
+}
+
+@test "a pattern means the same in every locale, and asks the program's malloc for nothing" {
+	local p locale long
+	p=$(helper locale)
+	long=$(printf '%0200d/' 1 2)
+	mkdir -p "$long"
+	cp in "${long}ä.a"
+	for locale in C C.UTF-8; do
+		# one character, though two bytes
+		SETTINGS=(BLKTUNE_ENGINE=sync "BLKTUNE_ONLY=*/?.a")
+		[ "$(small_calls '[^>]*[.]a' "$p" $locale "${long}ä.a")" -le 1 ]
+		SETTINGS=(BLKTUNE_ENGINE=sync "BLKTUNE_ONLY=*/??.a")
+		[ "$(small_calls '[^>]*[.]a' "$p" $locale "${long}ä.a")" = 1600 ]
+		SETTINGS=(BLKTUNE_ENGINE=sync "BLKTUNE_ONLY=*/[!0-9].a:*x*y*[0-9]*z")
+		[ "$(shim "$p" $locale "${long}ä.a" 2>&1)" = 0 ]
+	done
+}

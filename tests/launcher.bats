@@ -123,6 +123,12 @@ sets() {
 	sets BLKTUNE_SKIP_PROGRAMS 'sh' --skip-programs=sh
 	sets BLKTUNE_BLKSIZE 64K --blksize=64K
 	sets BLKTUNE_ENGINE sync --engine=sync
+	sets BLKTUNE_STDIO on --stdio
+	sets BLKTUNE_STDIO off --stdio=off
+	sets BLKTUNE_RATE 10M --rate=10M
+	sets BLKTUNE_PROGRESS on --progress
+	sets BLKTUNE_PROGRESS off --progress=off
+	sets BLKTUNE_PROGRESS on -p
 	sets BLKTUNE_REPORT - --report
 	sets BLKTUNE_REPORT "$PWD/r.json" --report="$PWD/r.json"
 	sets BLKTUNE_REPORT - -r
@@ -156,6 +162,9 @@ sets() {
 	refused --hot=warm cache -- --hot=warm true
 	refused --engine=steam uring aio sync -- --engine=steam true
 	refused --report= path -- --report= true
+	refused --rate=1 1K 1024G -- --rate=1 true
+	refused --stdio=x "on or off" -- --stdio=x true
+	refused --progress=x "on or off" -- --progress=x true
 	refused --mode=a?b direct -- --mode=$'a\nb' true
 }
 
@@ -180,6 +189,7 @@ sets() {
 @test "nothing to do" {
 	refused "a command" -- -r
 	refused "a path" -- --probe
+	refused "a directory" -- --summary
 }
 
 @test "-h and -V" {
@@ -258,7 +268,7 @@ sets() {
 # launcher_for LIBDIR: builds one that was installed for that directory.
 launcher_for() {
 	local f sources=()
-	for f in "$ROOT"/shim/tool/*.c "$ROOT"/shim/core/{config,place}.c; do
+	for f in "$ROOT"/shim/tool/*.c "$ROOT"/shim/core/{config,glob,place,table,text}.c; do
 		[ ! -e "$f" ] || sources+=("$f")
 	done
 	mkdir -p bin

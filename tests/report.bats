@@ -80,6 +80,58 @@ true_numbers() {
 	true_numbers out write
 }
 
+@test "bytes moved direct: all but the tail, and none of a small file" {
+	head -c 500000 in >small
+	shim BLKTUNE_REPORT=r.json dd if=in of=out bs=10k status=none
+	# 8000000 is 1953 times 4096 and 512
+	[ "$(entry r.json out .write.direct_bytes)" = $((8000000 - 512)) ]
+	[ "$(entry r.json out .write.moved)" = 8000000 ]
+	[ "$(entry r.json out '.write.transfers - .write.direct')" = 1 ]
+	shim BLKTUNE_REPORT=s.json dd if=small of=out bs=10k status=none
+	[ "$(entry s.json out '.write | [.moved, .direct, .direct_bytes] | join(" ")')" = "500000 0 0" ]
+}
+
+@test "a file still open when the process ends keeps its reason, or has none" {
+	need_root
+	need perl
+	mkdir tmp
+	mount -t tmpfs tmpfs tmp
+	cp in tmp/in
+	shim BLKTUNE_REPORT=r.json perl -MPOSIX -e 'for (0, 1) {
+		$fd = POSIX::open($ARGV[$_]) or die;
+		1 while POSIX::read($fd, $b, 10000) > 0;
+	}' in tmp/in
+	umount tmp
+	[ "$(jq -c '[.files[] | select(.path | endswith("/in")) | [.mode, .reason]]' r.json)" = '[["direct",""],["buffered","filesystem"]]' ]
+}
+
+@test "a writer that pauses: slow, not small; bulk data after that is direct again" {
+	need perl
+	SETTINGS+=(BLKTUNE_REPORT=r.json)
+	shim perl -e 'open $f, ">", "out"; for (1 .. 3) { select undef, undef, undef, 0.15; syswrite $f, "x" x 700000 }'
+	[ "$(entry r.json out '[.mode, .reason] | join(" ")')" = "buffered slow" ]
+	rm r.json
+	shim perl -e 'open $f, ">", "out"; for (1 .. 3) { select undef, undef, undef, 0.15 if $_ < 3; syswrite $f, "x" x 9000000 }'
+	[ "$(entry r.json out '[.mode, .reason] | join(" ")')" = "direct " ]
+}
+
+@test "written by pwrite: random, not small" {
+	shim BLKTUNE_REPORT=r.json /usr/bin/env python3 -c 'import os
+fd = os.open("out", os.O_WRONLY | os.O_CREAT)
+for i in range(500): os.pwrite(fd, b"x" * 10000, i * 10000)'
+	jq -e 'select(.program | startswith("python")) | .files[] | select(.path | endswith("/out")) | .reason == "random"' r.json
+}
+
+@test "what the kernel copies to a file that is not tuned is counted, and said so" {
+	shim BLKTUNE_REPORT=r.json cat in >out
+	cmp in out
+	[ "$(entry r.json in '.read | [.bytes, .moved, .direct] | join(" ")')" = "8000000 8000000 0" ]
+	[ "$(entry r.json in .reason)" = kernel ]
+	head -c 50000 in >small
+	shim BLKTUNE_REPORT=s.json cp small out
+	[ "$(entry s.json small '[.reason, .read.bytes] | join(" ")')" = "small 50000" ]
+}
+
 @test "numbers of BLKTUNE_MODE=observe" {
 	SETTINGS+=(BLKTUNE_MODE=observe)
 	shim_and_bare dd if=in of=out bs=4k status=none
@@ -130,4 +182,70 @@ true_numbers() {
 	run shim dd if=in of=out bs=10k status=none
 	[ -z "$output" ]
 	[ "$(echo ./*)" = "./in ./out" ]
+}
+
+
+@test "observe: the kernel gets the program's own calls, as strace -c counts them" {
+	local job
+	mkdir d
+	head -c 700000 in >d/a
+	head -c 5000 in >d/b
+	for job in "dd if=in of=out bs=7000 status=none" "cp --reflink=never in out" "tar -cf out d" "split -b 1000000 in"; do
+		rm -f out r.json
+		# shellcheck disable=SC2086
+		strace -fc -U name,calls -o bare.count -e trace='!execve' -P "$PWD/in" -P "$PWD/out" -P "$PWD/d/a" -P "$PWD/d/b" $job
+		rm -f out
+		# shellcheck disable=SC2086
+		strace -fc -U name,calls -o shim.count -e trace='!execve' -P "$PWD/in" -P "$PWD/out" -P "$PWD/d/a" -P "$PWD/d/b" \
+			-E LD_PRELOAD="$LIB" -E BLKTUNE_MODE=observe -E BLKTUNE_REPORT=r.json $job
+		grep -qE '^(read|copy_file_range) ' bare.count || fail "$job: nothing counted: $(<bare.count)"
+		# what the shim asks about a file, once, is not the program's
+		same "$(grep -E '^(read|write|lseek|copy_file_range|close|openat) ' bare.count | sort)" \
+			"$(grep -E '^(read|write|lseek|copy_file_range|close|openat) ' shim.count | sort)" "$job"
+	done
+}
+
+@test "the report's path is where the program was started, wherever it goes" {
+	mkdir d
+	cp in d/
+	shim BLKTUNE_REPORT=r.json tar -cf out -C d in
+	entry r.json d/in .read.bytes | grep -qx 8000000
+	[ ! -e d/r.json ]
+}
+
+@test "many processes into one file: each object in a line of its own" {
+	local i
+	for i in {1..20}; do
+		head -c 100000 in >s$i
+	done
+	SETTINGS=(BLKTUNE_REPORT="$PWD/all.json")
+	for i in {1..20}; do
+		shim dd if=s$i of=o$i bs=1k status=none &
+	done
+	wait
+	[ "$(wc -l <all.json)" = 20 ]
+	[ "$(jq -s '[.[].files[].write.bytes] | add' all.json)" = 2000000 ]
+}
+
+@test "a table: most bytes first, the tail folded, a total; stderr closed by then" {
+	local i
+	for i in {1..25}; do
+		head -c $((i * 1000 + 70000)) in >s$i
+	done
+	run --separate-stderr shim BLKTUNE_REPORT=- cat s{1..25}
+	[ "$status" = 0 ]
+	[ "$(grep -o '/s[0-9]*$' <<<"$stderr" | xargs)" = "$(printf '/s%d ' {25..6} | xargs)" ]
+	grep -q '^and 5 more files, 356 KiB$' <<<"$stderr"
+	grep -q '^read .* total$' <<<"$stderr"
+}
+
+@test "each mode is told by its name" {
+	local mode
+	for mode in direct dontcache buffered; do
+		rm -f out
+		shim BLKTUNE_MODE=$mode BLKTUNE_REPORT=$mode.json dd if=in of=out bs=10k status=none
+		[ "$(entry $mode.json out .mode)" = $mode ]
+	done
+	shim BLKTUNE_MODE=observe BLKTUNE_REPORT=observe.json dd if=in of=out bs=10k status=none
+	[ "$(entry observe.json out .mode)" = passed ]
 }

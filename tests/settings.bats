@@ -56,6 +56,17 @@ some_jobs() {
 @test "direct from the first byte on, always held" {
 	some_jobs BLKTUNE_DIRECT_MIN=0 BLKTUNE_MIN=512 BLKTUNE_BLOCK=4K BLKTUNE_HOLD=always
 }
+@test "blocks that are no multiple of a page, or less than one" {
+	local read
+	for read in 512 6656 66K; do
+		SETTINGS=(BLKTUNE_MIN=512 "BLKTUNE_READ_BLOCK=$read" BLKTUNE_WRITE_BLOCK=1M)
+		everywhere small -t job_cp -p
+		everywhere small "" job_dd bs=3000
+		SETTINGS=(BLKTUNE_MIN=512 BLKTUNE_READ_BLOCK=1M "BLKTUNE_WRITE_BLOCK=$read")
+		everywhere small -t job_cp -p
+		everywhere small "" job_dd bs=3000
+	done
+}
 @test "read and write blocks unequal, little memory" {
 	some_jobs BLKTUNE_READ_BLOCK=64K BLKTUNE_WRITE_BLOCK=256K BLKTUNE_MEMORY=512K
 }
