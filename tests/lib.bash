@@ -290,6 +290,29 @@ differential() {
 	grep -q ' size=[1-9]' <<<"${dump[0]}" || fail "$where: the job leaves no files to compare"
 }
 
+# job PROGRAM ARG...: in the empty directory "work" below JOB_DIR (by default the test's own),
+# with "in" in it and the here-document as "script"; once bare, once with the shim, and once
+# with the shim in small blocks: output, status and files alike.
+job() {
+	local how out=() rc=() dump=() dir=${JOB_DIR:-$BATS_TEST_TMPDIR}/work script SETTINGS=()
+	script=$(cat)
+	for how in bare shim blocks; do
+		rm -rf "$dir"
+		mkdir "$dir"
+		cd "$dir" || return
+		cp "$BATS_FILE_TMPDIR/in" in
+		printf '%s\n' "$script" >script
+		[ $how != blocks ] || SETTINGS=(BLKTUNE_DIRECT_MIN=4K BLKTUNE_BLOCK=64K) how=shim
+		rc+=(0)
+		out+=("$("$how" "$@" 2>&1 </dev/null)") || rc[-1]=$?
+		dump+=("$("$(helper treedump)" -s .)")
+		[ "${rc[0]}" = 0 ] || fail "bare: ${out[0]}" || return
+		[ -n "${out[0]}" ] || return
+		same "${rc[0]} ${out[0]}" "${rc[-1]} ${out[-1]}" "status and output, bare (<) and $how ${SETTINGS[*]} (>)" || return
+		same "${dump[0]}" "${dump[-1]}" "files, bare (<) and $how ${SETTINGS[*]} (>)" || return
+	done
+}
+
 # dump_options FILESYSTEM: what of a file is the same at each run there. Allocated
 # space is not on xfs (preallocation) nor on btrfs (inline extents).
 dump_options() {

@@ -16,27 +16,6 @@ setup() {
 	[ -x $PYTHON ] || PYTHON=python3
 }
 
-# job PROGRAM ARG...: in a directory with "in" in it and the here-document as "script";
-# once bare, once under the shim: output, status and files alike.
-job() {
-	local how out=() rc=() dump=() dir=$BATS_TEST_TMPDIR/work script
-	script=$(cat)
-	for how in bare shim; do
-		rm -rf "$dir"
-		mkdir "$dir"
-		cd "$dir"
-		cp "$BATS_FILE_TMPDIR/in" in
-		printf '%s\n' "$script" >script
-		rc+=(0)
-		out+=("$("$how" "$@" 2>&1 </dev/null)") || rc[-1]=$?
-		dump+=("$("$(helper treedump)" -s .)")
-	done
-	[ "${rc[0]}" = 0 ] || fail "bare: ${out[0]}"
-	[ -n "${out[0]}" ]
-	same "${rc[0]} ${out[0]}" "${rc[1]} ${out[1]}"
-	same "${dump[0]}" "${dump[1]}" files
-}
-
 SHELL_SCRIPT='
 exec 3<in 4>log
 head -c 100000 <&3 | cksum
