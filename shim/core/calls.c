@@ -452,28 +452,21 @@ static ssize_t vector_through(struct file *f, struct counts *c, vector_call *cal
 	return passed(f, c, call(pass_lent(f, &p), v, n), &p);
 }
 
-ssize_t file_readv(struct file *f, const struct iovec *v, int n)
+/* Its parts in turn, counted as one call; it ends where one comes short. */
+static ssize_t vector_parts(struct file *f, bool write, const struct iovec *v, int n)
 {
-	struct quiet q;
-	struct passing p;
+	struct counts *c = write ? &f->write : &f->read;
 	ssize_t sum = 0;
 
-	quiet_begin(&q);
-	bool tuned = is_tuned(f, false);
-	bool ok = tuned && vector_ok(f, v, n);
-	quiet_end(&q);
-	if (!tuned)
-		return passed(f, &f->read, pass_readv(pass(f, &p), v, n), &p);
-	if (!ok)
-		return vector_through(f, &f->read, real.readv, v, n);
-	f->read.calls++;
+	c->calls++;
 	for (int i = 0; i < n; i++) {
+		void *at = v[i].iov_base;
 		size_t k = v[i].iov_len;
 		ssize_t r = k;
 
-		if (k && !read_quick(f, v[i].iov_base, k))
-			r = read_slow(f, v[i].iov_base, k);
-		f->read.calls -= k != 0;
+		if (k && !(write ? write_quick(f, at, k) : read_quick(f, at, k)))
+			r = write ? write_slow(f, at, k) : read_slow(f, at, k);
+		c->calls -= k != 0;
 		if (r < 0)
 			sum = sum ? sum : r;
 		else
@@ -485,11 +478,26 @@ ssize_t file_readv(struct file *f, const struct iovec *v, int n)
 	return sum;
 }
 
+ssize_t file_readv(struct file *f, const struct iovec *v, int n)
+{
+	struct quiet q;
+	struct passing p;
+
+	quiet_begin(&q);
+	bool tuned = is_tuned(f, false);
+	bool ok = tuned && vector_ok(f, v, n);
+	quiet_end(&q);
+	if (!tuned)
+		return passed(f, &f->read, pass_readv(pass(f, &p), v, n), &p);
+	if (!ok)
+		return vector_through(f, &f->read, real.readv, v, n);
+	return vector_parts(f, false, v, n);
+}
+
 ssize_t file_writev(struct file *f, const struct iovec *v, int n)
 {
 	struct quiet q;
 	struct passing p;
-	ssize_t sum = 0;
 
 	quiet_begin(&q);
 	bool tuned = is_tuned(f, true);
@@ -502,57 +510,38 @@ ssize_t file_writev(struct file *f, const struct iovec *v, int n)
 		return passed(f, &f->write, pass_writev(pass(f, &p), v, n), &p);
 	if (!ok)
 		return vector_through(f, &f->write, real.writev, v, n);
-	f->write.calls++;
-	for (int i = 0; i < n; i++) {
-		size_t k = v[i].iov_len;
-		ssize_t r = k;
-
-		if (k && !write_quick(f, v[i].iov_base, k))
-			r = write_slow(f, v[i].iov_base, k);
-		f->write.calls -= k != 0;
-		if (r < 0)
-			sum = sum ? sum : r;
-		else
-			sum += r;
-		if (r < (ssize_t)k)
-			break;
-	}
-	pay(f);
-	return sum;
+	return vector_parts(f, true, v, n);
 }
 
+typedef ssize_t vector_at_call(int fd, const struct iovec *v, int n, off64_t off);
+typedef ssize_t vector_flags_call(int fd, const struct iovec *v, int n, off64_t off, int flags);
+
 /* With flags, or at an offset: the kernel's own call, behind what is pending. */
-
-ssize_t file_preadv(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
+static ssize_t vector_at(struct file *f, bool write, vector_at_call *at, vector_flags_call *flagged,
+	const struct iovec *v, int n, off64_t off, int flags)
 {
-	ssize_t r;
-	int e;
+	int e = lend(f, write);
 
-	if (off == -1 && !flags)
-		return file_readv(f, v, n);
-	e = lend(f, false);
 	if (e)
 		return e;
 	struct passing p;
 	pass_lent(f, &p);
-	r = flags ? next(preadv64v2)(p.fd, v, n, off, flags) : next(preadv64)(p.fd, v, n, off);
-	return passed(f, &f->read, r, &p);
+	ssize_t r = flags ? flagged(p.fd, v, n, off, flags) : at(p.fd, v, n, off);
+	return passed(f, write ? &f->write : &f->read, r, &p);
+}
+
+ssize_t file_preadv(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
+{
+	if (off == -1 && !flags)
+		return file_readv(f, v, n);
+	return vector_at(f, false, next(preadv64), next(preadv64v2), v, n, off, flags);
 }
 
 ssize_t file_pwritev(struct file *f, const struct iovec *v, int n, off64_t off, int flags)
 {
-	ssize_t r;
-	int e;
-
 	if (off == -1 && !flags)
 		return file_writev(f, v, n);
-	e = lend(f, true);
-	if (e)
-		return e;
-	struct passing p;
-	pass_lent(f, &p);
-	r = flags ? next(pwritev64v2)(p.fd, v, n, off, flags) : next(pwritev64)(p.fd, v, n, off);
-	return passed(f, &f->write, r, &p);
+	return vector_at(f, true, next(pwritev64), next(pwritev64v2), v, n, off, flags);
 }
 
 /* A seek that only moves the program's position. */
