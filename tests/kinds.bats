@@ -23,16 +23,6 @@ teardown_file() {
 	fs_drop
 }
 
-setup() {
-	PYTHON=/usr/bin/python3
-	[ -x $PYTHON ] || PYTHON=python3
-}
-
-python() {
-	need "$PYTHON"
-	job "$PYTHON" script
-}
-
 # c OPTION...: the here-document is a C program.
 c() {
 	cat >"$BATS_TEST_TMPDIR/job.c"
@@ -60,7 +50,7 @@ EOF
 }
 
 @test "a process looks at itself in proc" {
-	python <<'EOF'
+	job_python <<'EOF'
 import os
 f = os.open('/proc/self/comm', os.O_RDWR); os.write(f, b'abc'); os.lseek(f, 0, 0); print(os.read(f, 99))
 os.lseek(f, 0, 0); print(os.read(f, 2), os.read(f, 99))
@@ -75,7 +65,7 @@ EOF
 }
 
 @test "sealed memory files, pseudo-terminals, named pipes, epoll" {
-	python <<'EOF'
+	job_python <<'EOF'
 import fcntl, os, pty, select, tty
 d = open('in', 'rb').read()
 def err(f, *a):
@@ -95,7 +85,7 @@ EOF
 }
 
 @test "ends of pipes: no copy of them stays open" {
-	python <<'EOF'
+	job_python <<'EOF'
 import os, socket, subprocess
 r, w = os.pipe(); p = subprocess.Popen(['cat'], stdin=r, stdout=open('o', 'wb')); os.close(r)
 f = os.open('big', os.O_WRONLY | os.O_CREAT)
@@ -108,7 +98,7 @@ EOF
 
 # A socket that keeps the bounds of records stands for the tape.
 @test "records: as many bytes in each as the program writes" {
-	python <<'EOF'
+	job_python <<'EOF'
 import os, socket, subprocess, threading
 d = open('in', 'rb').read(400000); os.mkdir('d'); open('d/1', 'wb').write(d[:40000]); open('d/2', 'wb').write(d)
 def record(cmd):
@@ -132,7 +122,7 @@ EOF
 }
 
 @test "run what was just written" {
-	python <<'EOF'
+	job_python <<'EOF'
 import errno, os, subprocess, threading
 src = open('/bin/true', 'rb').read(); bad = 0; stop = False
 def busy():
@@ -159,7 +149,7 @@ EOF
 }
 
 @test "flags: O_EXCL, O_TRUNC, O_TMPFILE, O_NOFOLLOW, O_PATH, O_DIRECTORY, O_SYNC" {
-	python <<'EOF'
+	job_python <<'EOF'
 import fcntl, os
 d = open('in', 'rb').read()
 def err(f, *a):
@@ -304,7 +294,7 @@ EOF
 }
 
 @test "numbers as high as they go" {
-	python <<'EOF'
+	job_python <<'EOF'
 import os, resource
 n = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 20); resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -349,7 +339,7 @@ EOF
 
 @test "rights given up after open; another root directory" {
 	need_root
-	python <<'EOF'
+	job_python <<'EOF'
 import hashlib, os
 os.chmod('.', 0o777); os.chmod('in', 0o600); l = os.open('log', os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600); f = os.open('in', os.O_RDONLY)
 pid = os.fork()
@@ -381,7 +371,7 @@ EOF
 @test "umount right after the last close, by a process that goes on" {
 	need_root
 	export IMG=$BATS_FILE_TMPDIR/umount.img
-	python <<'EOF'
+	job_python <<'EOF'
 import os, subprocess
 img = os.environ['IMG']; os.mkdir('m'); d = open('in', 'rb').read()
 subprocess.check_call(['bash', '-c', 'rm -f "$IMG"; truncate -s 64M "$IMG" && mkfs.ext4 -q "$IMG"'])
@@ -464,7 +454,7 @@ EOF
 	need_root
 	export FS
 	FS=$(FS_SIZE=256M fs_make btrfs)
-	python <<'EOF'
+	job_python <<'EOF'
 import os, random, subprocess
 fs = os.environ['FS']; r = random.Random(2); p = fs + '/b'; f = os.open(p, os.O_RDWR | os.O_CREAT | os.O_TRUNC); b = bytearray(5001); ref = bytearray(3000600)
 for i in range(600): b[:] = bytes([i & 255]) * 5001; os.write(f, b); ref[i * 5001:i * 5001 + 5001] = b; b[:] = b'\xff' * 5001

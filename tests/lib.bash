@@ -313,6 +313,14 @@ job() {
 	done
 }
 
+# The same for a script in Python. Debian's own comes first: another one may be a script itself.
+job_python() {
+	local python=/usr/bin/python3
+	[ -x $python ] || python=python3
+	need $python
+	job $python script
+}
+
 # dump_options FILESYSTEM: what of a file is the same at each run there. Allocated
 # space is not on xfs (preallocation) nor on btrfs (inline extents).
 dump_options() {

@@ -9,18 +9,8 @@ setup_file() {
 	pattern 3000000 >"$BATS_FILE_TMPDIR/in"
 }
 
-setup() {
-	PYTHON=/usr/bin/python3
-	[ -x $PYTHON ] || PYTHON=python3
-}
-
-python() {
-	need "$PYTHON"
-	job "$PYTHON" script
-}
-
 @test "a counter under a lock, by four processes" {
-	python <<'EOF'
+	job_python <<'EOF'
 import fcntl, os
 d = open('in', 'rb').read(300000); open('counter', 'wb').write(b'%08d\n' % 0 + d)
 for child in range(4):
@@ -35,7 +25,7 @@ EOF
 }
 
 @test "a mailbox with three writers" {
-	python <<'EOF'
+	job_python <<'EOF'
 import mailbox, os
 for who in 'abc':
     if not os.fork():
@@ -61,7 +51,7 @@ EOF
 
 # What logrotate calls copytruncate.
 @test "a log is copied and cut to nothing while it is written" {
-	python <<'EOF'
+	job_python <<'EOF'
 import os
 for flags in os.O_APPEND, 0:
     r, w = os.pipe(); r2, w2 = os.pipe()
@@ -77,7 +67,7 @@ EOF
 }
 
 @test "who follows a file sees each line before the next is written" {
-	python <<'EOF'
+	job_python <<'EOF'
 import os, signal, time
 r, w = os.pipe(); go = False
 pid = os.fork()

@@ -12,8 +12,6 @@ setup() {
 	export HOME=$BATS_TEST_TMPDIR GIT_CONFIG_NOSYSTEM=1 SOURCE_DATE_EPOCH=1000000000
 	export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
 	export GIT_AUTHOR_DATE="1000000000 +0000" GIT_COMMITTER_DATE="1000000000 +0000"
-	PYTHON=/usr/bin/python3
-	[ -x $PYTHON ] || PYTHON=python3
 }
 
 SHELL_SCRIPT='
@@ -53,8 +51,7 @@ EOF
 }
 
 @test "python3" {
-	need "$PYTHON"
-	job "$PYTHON" script <<'EOF'
+	job_python <<'EOF'
 import hashlib, os, shutil, subprocess, sqlite3, tempfile, zipfile, mmap
 d = open('in', 'rb').read()
 h = lambda p: hashlib.sha256(open(p, 'rb').read()).hexdigest()
