@@ -131,3 +131,120 @@ through() {
 	cmp in shim
 	jq -e '.files == []' report.json
 }
+
+@test "streams of C++, some of which read and write the number of a FILE themselves" {
+	need g++
+	local size how work
+	cat >job.cc <<'EOF'
+#include <cstdio>
+#include <ext/stdio_filebuf.h>
+#include <fcntl.h>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+static long size_of(const char *path)
+{
+	struct stat s;
+	return stat(path, &s) ? -1 : s.st_size;
+}
+int main()
+{
+	std::ifstream in("in", std::ios::binary);
+	std::ofstream out("out", std::ios::binary);
+	char b[777];
+	long sum = 0;
+	// pieces, then single characters, then the buffer as a whole
+	for (int i = 0; i < 500 && in.read(b, sizeof(b)); i++) {
+		out.write(b, in.gcount());
+		sum += in.gcount();
+	}
+	std::cout << sum << ' ' << in.tellg() << ' ' << out.tellp() << '\n';
+	for (int c, i = 0; i < 5000 && (c = in.get()) != EOF; i++)
+		out.put(c);
+	out.flush();
+	std::cout << size_of("out") << '\n';
+	in.clear();
+	in.seekg(100);
+	out << in.rdbuf();
+	out.close();
+	std::cout << size_of("out") << ' ' << out.fail() << '\n';
+
+	std::fstream both("out", std::ios::in | std::ios::out | std::ios::binary);
+	std::string line;
+	both.seekg(0, std::ios::end);
+	std::cout << both.tellg() << '\n';
+	both.seekp(1000);
+	both << "written in the middle";
+	both.seekg(995);
+	both.read(b, 30);
+	both.clear();
+	both.seekp(0, std::ios::end);
+	both << "at the end" << std::endl;
+	std::cout << size_of("out") << ' ' << std::string(b, 30).substr(5, 21) << '\n';
+	both.close();
+
+	// one description by a FILE, by its number, and by a C++ stream on either
+	FILE *f = fopen("both", "w+");
+	for (int i = 0; i < 20000; i++)
+		fprintf(f, "line %d\n", i);
+	fflush(f);
+	{
+		__gnu_cxx::stdio_filebuf<char> by_file(f, std::ios::in | std::ios::out | std::ios::binary);
+		std::iostream s(&by_file);
+		s.seekg(0);
+		std::getline(s, line);
+		s.seekp(0, std::ios::end);
+		s << "by the stream\n" << std::flush;
+		std::cout << line << ' ' << ftell(f) << ' ' << lseek(fileno(f), 0, SEEK_CUR) << '\n';
+	}
+	int fd = open("both", O_RDWR | O_APPEND);
+	{
+		__gnu_cxx::stdio_filebuf<char> by_number(fd, std::ios::in | std::ios::out | std::ios::binary);
+		std::iostream s(&by_number);
+		long n = 0;
+		while (std::getline(s, line))
+			n++;
+		s.clear();
+		s << "by the number\n" << std::flush;
+		std::cout << n << ' ' << line << ' ' << size_of("both") << '\n';
+	}
+	std::ofstream more("both", std::ios::app);
+	more << "appended\n";
+	more.close();
+	std::ifstream again("both");
+	std::string last;
+	while (std::getline(again, line))
+		last = line;
+	std::cout << last << ' ' << size_of("both") << ' ' << std::ifstream("no/such").fail() << '\n';
+}
+EOF
+	g++ -O1 -w -o job job.cc
+	for size in 0 1000 65536 1048576 3000000; do
+		SETTINGS=()
+		work=()
+		for how in bare shim small observe; do
+			case $how in
+			small) SETTINGS=(BLKTUNE_MIN=4K BLKTUNE_BLOCK=8K BLKTUNE_DIRECT_MIN=4K) how=shim ;;
+			observe) SETTINGS=(BLKTUNE_MODE=observe) how=shim ;;
+			esac
+			rm -f out both
+			head -c "$size" "$BATS_FILE_TMPDIR/in" >in
+			work+=("$("$how" ./job 2>&1; echo "status $?"; cksum out both)")
+			grep -q "^status 0" <<<"${work[0]}"
+			same "${work[0]}" "${work[-1]}" "$size bytes, bare (<) and ${SETTINGS[*]} (>)"
+		done
+	done
+}
+
+@test "streams of C++ read and write in large direct transfers" {
+	need g++ jq
+	cp "$BATS_FILE_TMPDIR/in" in
+	printf '%s\n' '#include <fstream>' 'int main() { std::ifstream in("in"); std::ofstream out("out"); char c; while (in.get(c)) out.put(c); }' >job.cc
+	g++ -O1 -w -o job job.cc
+	shim BLKTUNE_REPORT="$PWD/report.json" ./job
+	cmp in out
+	large in read report.json
+	large out write report.json
+}
