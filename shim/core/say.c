@@ -3,6 +3,7 @@
 
 #include "../sys.h"
 #include "say.h"
+#include "text.h"
 
 void say(const char *format, ...)
 {
@@ -21,8 +22,6 @@ void say(const char *format, ...)
 		text[n - 1] = '\n';
 	}
 	/* One line, whatever was in the value that is quoted. */
-	for (int i = 0; i < n - 1; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 127)
-			text[i] = '?';
+	text_plain(text, n - 1);
 	sys(SYS_write, 2, text, n);
 }

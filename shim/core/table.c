@@ -75,6 +75,7 @@ static void put_line(struct text *t, const char *what, const struct counts *c, u
 	table_size(transfer, sizeof(transfer),
 		c->transfers ? (double)c->moved / c->transfers : 0);
 	snprintf(how, sizeof(how), *reason ? "%s: %s" : "%s", mode, reason);
+	text_plain(how, strlen(how));
 	if (c->waited)
 		snprintf(wait, sizeof(wait), "%.3f", c->waited / 1e9);
 	if (took)

@@ -84,10 +84,38 @@ void text_json(struct text *t, const char *s)
 	text_add(t, "\"", 1);
 }
 
+static bool printable(const char *s, int n)
+{
+	unsigned char c = *s;
+
+	return n && c >= ' ' && c != 127 && !(c == 0xc2 && (unsigned char)s[1] < 0xa0);
+}
+
+void text_plain(char *s, size_t n)
+{
+	char last[5];
+
+	while (n) {
+		size_t have = n < 4 ? n : 4;
+
+		/* The last characters may lack bytes that are not there. */
+		memcpy(last, s, have);
+		last[have] = 0;
+		int k = text_utf8(last);
+		if (!printable(last, k))
+			memset(s, '?', k ? k : (k = 1));
+		s += k;
+		n -= k;
+	}
+}
+
 void text_line(struct text *t, const char *s)
 {
-	for (; *s; s++)
-		text_add(t, (unsigned char)*s < ' ' || *s == 127 ? "?" : s, 1);
+	size_t from = t->n;
+
+	text_add(t, s, strlen(s));
+	if (t->n > from)
+		text_plain(t->p + from, t->n - from);
 }
 
 void text_free(struct text *t)

@@ -16,10 +16,15 @@ void text_put(struct text *t, const char *format, ...) __attribute__((format(pri
 void text_add(struct text *t, const char *s, size_t n);
 /* A JSON string. Bytes that are not UTF-8 become U+FFFD, so that the file stays valid. */
 void text_json(struct text *t, const char *s);
-/* For a line of people's: control characters become '?'. */
+/* For a line of people's: what text_plain makes of it. */
 void text_line(struct text *t, const char *s);
+/*
+ * For a terminal: the n bytes at s with control characters (C1, too, which some
+ * terminals obey), and what is not UTF-8, as '?', byte by byte. NUL need not end it.
+ */
+void text_plain(char *s, size_t n);
 void text_free(struct text *t);
-/* Bytes of the character that begins here, 1 to 4, or 0: not UTF-8 (RFC 3629). */
+/* Bytes of the character that begins here, 1 to 4, or 0: not UTF-8 (RFC 3629). A NUL is to end it. */
 int text_utf8(const char *s);
 
 #endif

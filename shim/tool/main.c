@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../core/text.h"
 #include "tool.h"
 
 #ifndef LIBDIR
@@ -49,9 +50,7 @@ void complain(const char *format, ...)
 		return;
 	n = strlen(text);
 	/* One line, whatever was in the names that are quoted. */
-	for (int i = 0; i < n; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 127)
-			text[i] = '?';
+	text_plain(text, n);
 	text[n++] = '\n';
 	if (write(2, text, n) < 0)
 		return;

@@ -10,6 +10,7 @@
 
 #include "../core/config.h"
 #include "../core/say.h"
+#include "../core/text.h"
 #include "tool.h"
 
 extern char **environ;
@@ -156,6 +157,9 @@ void choose_unknown(const char *name)
 	size_t n = strlen(variable), len = strcspn(name, "=");
 	const char *nearest;
 
+	if (len > 64)
+		len = 64;
+
 	if (ambiguous(name, len))
 		return;
 	for (size_t k = 0; k < len && n < sizeof(variable) - 1; k++)
@@ -246,6 +250,19 @@ static bool show_block(const char *variable, bool own)
 	return true;
 }
 
+/* A line; from NULL: where it comes from needs no words. */
+static void show(const char *variable, const char *value, const char *from, const char *option)
+{
+	struct text t = {0};
+
+	text_line(&t, value);
+	if (from)
+		printf("%-22s %-24.*s %s%s\n", variable, (int)t.n, t.p, from, option);
+	else
+		printf("%-22s %.*s\n", variable, (int)t.n, t.p);
+	text_free(&t);
+}
+
 void settings_show(const char *preload)
 {
 	settings_read();
@@ -256,13 +273,12 @@ void settings_show(const char *preload)
 
 		if (show_block(c->variable, value && !refused))
 			continue;
-		printf("%-22s %-24s ", c->variable, value && !refused ? value : c->standing);
 		if (!value || refused)
-			printf("default\n");
+			show(c->variable, c->standing, "default", "");
 		else if (chosen[i])
-			printf("option --%s\n", c->option);
+			show(c->variable, value, "option --", c->option);
 		else
-			printf("environment\n");
+			show(c->variable, value, "environment", "");
 	}
-	printf("%-22s %s\n", "LD_PRELOAD", preload);
+	show("LD_PRELOAD", preload, NULL, NULL);
 }
