@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does the pattern of n bytes match all of the string? */
+/* Does the pattern of n bytes match all of the string? Behind it stands a NUL, or a colon. */
 bool glob_match(const char *pattern, size_t n, const char *s);
 
 #endif
