@@ -10,6 +10,7 @@
 #include "config.h"
 #include "rate.h"
 #include "report.h"
+#include "say.h"
 #include "table.h"
 
 bool report_on;
@@ -54,6 +55,51 @@ static void *keep(size_t size)
 	return p;
 }
 
+/* The path with %p and %n put in. */
+static void expand(char *to, size_t room, const char *from)
+{
+	size_t n = 0;
+
+	while (*from && n + 80 < room) {
+		if (from[0] == '%' && from[1] == 'p')
+			n += snprintf(to + n, room - n, "%ld", sys(SYS_getpid));
+		else if (from[0] == '%' && from[1] == 'n')
+			n += snprintf(to + n, room - n, "%s", program);
+		else {
+			to[n++] = *from++;
+			continue;
+		}
+		from += 2;
+	}
+	to[n] = 0;
+}
+
+/*
+ * A place where no report can be written, ever, gets its line now: by the end
+ * the program may have closed stderr, or made something else of its number.
+ */
+static void check_place(void)
+{
+	char path[CONFIG_PATH_MAX + 1024];
+	char *name;
+	long r;
+
+	expand(path, sizeof(path) - 2, where);
+	name = strrchr(path, '/');
+	if (*path != '/')
+		return;
+	strcat(path, "/.");
+	/* a directory itself? */
+	r = sys(SYS_faccessat, AT_FDCWD, path, 0) ? 0 : -EISDIR;
+	if (!r) {
+		strcpy(name, "/.");
+		r = sys(SYS_faccessat, AT_FDCWD, path, 0);
+	}
+	if (r == -EISDIR || r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG)
+		say("BLKTUNE_REPORT=%.64s: expected - or a file in a directory that is there\n",
+			config.report);
+}
+
 void report_init(void)
 {
 	char link[4096];
@@ -79,6 +125,7 @@ void report_init(void)
 		where = report_path(config.report);
 	if (!where)
 		where = config.report;
+	check_place();
 }
 
 static bool wants_paths(void)
@@ -244,25 +291,6 @@ static void put_table(struct text *t, uint64_t elapsed)
 	table_put(t, &table, elapsed);
 }
 
-/* The path with %p and %n put in. */
-static void expand(char *to, size_t room, const char *from)
-{
-	size_t n = 0;
-
-	while (*from && n + 80 < room) {
-		if (from[0] == '%' && from[1] == 'p')
-			n += snprintf(to + n, room - n, "%ld", sys(SYS_getpid));
-		else if (from[0] == '%' && from[1] == 'n')
-			n += snprintf(to + n, room - n, "%s", program);
-		else {
-			to[n++] = *from++;
-			continue;
-		}
-		from += 2;
-	}
-	to[n] = 0;
-}
-
 static void still_open(struct file *f, void *arg)
 {
 	(void)arg;
@@ -280,10 +308,6 @@ static void empty(void)
 	others.read = others.write = (struct counts){0};
 }
 
-/*
- * At the end of the file, in one write(2), so that lines of other processes
- * do not come between, and whoever reads the file finds all of it or nothing.
- */
 /* Where the program was started is this directory, still. */
 static bool at_start(char *cwd, size_t size)
 {
@@ -294,6 +318,10 @@ static bool at_start(char *cwd, size_t size)
 	       !strcmp(where + n - (cwd[n - 2] == '/'), config.report);
 }
 
+/*
+ * At the end of the file, in one write(2), so that lines of other processes
+ * do not come between, and whoever reads the file finds all of it or nothing.
+ */
 static void put_out(const struct text *t)
 {
 	char path[CONFIG_PATH_MAX + 1024];
