@@ -3000,6 +3000,8 @@ int main(int argc, char **argv)
 			return usage();
 		}
 	}
+	if (optind < argc)
+		return usage();
 	umask(022);
 	set_handlers();
 	select_ops(skip, only);

@@ -92,7 +92,7 @@ struct file *file_get_locked(int fd)
 	for (;;) {
 		struct file *f = fdtable_peek(fd);
 
-		if (!f || file_off || (f->state == FILE_PASSED && !report_on))
+		if (!f || file_off || (file_state(f) == FILE_PASSED && !report_on))
 			return NULL;
 		if (!__libc_single_threaded) {
 			file_lock(f);
@@ -276,16 +276,25 @@ void fdtable_open(int fd, int flags, const char *path)
 		fdtable_reset(fd);
 		return;
 	}
+	/* From its state on others find it; a thread that came late for what it was before may hold it. */
+	if (!__libc_single_threaded)
+		file_lock(f);
 	file_init(f, fd, flags);
 	f->index = index;
 	f->reason = reason_of(flags);
-	/* A child that is on its way will have it, too. */
-	if (!f->reason && __atomic_load_n(&t->closed, __ATOMIC_ACQUIRE))
-		f->reason = REASON_FORKED;
 	f->low = fd <= 2;
-	f->state = f->reason ? FILE_PASSED : FILE_FRESH;
+	file_set_state(f, f->reason ? FILE_PASSED : FILE_FRESH);
+	/*
+	 * A child that is on its way will have it, too. Both sides change the count,
+	 * so that one sees the other: we that it is not 0, or its parent our state.
+	 */
+	if (!f->reason && __atomic_fetch_add(&t->closed, 0, __ATOMIC_ACQ_REL)) {
+		f->reason = REASON_FORKED;
+		file_set_state(f, FILE_PASSED);
+	}
 	f->path = report_path(path);
 	report_opened(f);
+	file_put(f);
 	if ((f->reason || flags & O_TRUNC) && __atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE)) {
 		struct quiet q;
 
@@ -410,7 +419,7 @@ void fdtable_each(void (*f)(struct file *, void *), void *arg)
 	if (quiet)
 		quiet_begin(&q);
 	for (uint32_t i = 0; fdtable_nth(i, &at); i++) {
-		if (!at || at->state == FILE_FREE)
+		if (!at || file_state(at) == FILE_FREE)
 			continue;
 		lock_take(&at->lock);
 		if (at->state != FILE_FREE && at->refs > 0)

@@ -242,7 +242,7 @@ void file_set_state(struct file *f, enum state state)
 
 	if (was != is)
 		__atomic_add_fetch(&file_tuned, is ? 1 : -1, __ATOMIC_ACQ_REL);
-	f->state = state;
+	__atomic_store_n(&f->state, state, __ATOMIC_RELAXED);
 }
 
 int file_close(struct file *f)
@@ -449,7 +449,8 @@ void file_identify(struct file *f)
 
 	if (!f->ino && !sys_failed(sys(SYS_fstat, f->fd, &st))) {
 		f->dev = st.st_dev;
-		f->ino = st.st_ino;
+		/* Who sees the one without the lock sees the other. */
+		__atomic_store_n(&f->ino, st.st_ino, __ATOMIC_RELEASE);
 	}
 }
 

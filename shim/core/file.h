@@ -232,6 +232,12 @@ static inline struct file **fdtable_slot(int fd)
 	return l ? &l->slot[fd % FD_LEAF] : NULL;
 }
 
+/* A glance at its state without its lock: what was so a moment ago. */
+static inline enum state file_state(const struct file *f)
+{
+	return __atomic_load_n(&f->state, __ATOMIC_RELAXED);
+}
+
 /* What a descriptor refers to, unlocked; NULL: nothing of ours. */
 static inline struct file *fdtable_peek(int fd)
 {
@@ -249,7 +255,7 @@ static inline struct file *file_get(int fd)
 
 	if (__builtin_expect(!f, 1))
 		return NULL;
-	if (!__libc_single_threaded || f->state == FILE_PASSED || file_off)
+	if (!__libc_single_threaded || file_state(f) == FILE_PASSED || file_off)
 		return file_get_locked(fd);
 	f->fd = fd;
 	return f;
@@ -275,7 +281,7 @@ void file_unlock(struct file *f);
 
 static inline void file_put(struct file *f)
 {
-	if (f->lock.owner)
+	if (__atomic_load_n(&f->lock.owner, __ATOMIC_RELAXED))
 		file_unlock(f);
 }
 

@@ -40,7 +40,7 @@ static inline int before_word(int fd)
 		progress_clear(fd);
 	if (__builtin_expect(!__atomic_load_n(&file_dirty, __ATOMIC_RELAXED), 1))
 		return 0;
-	if (!file_forked)
+	if (!__atomic_load_n(&file_forked, __ATOMIC_RELAXED))
 		return before_block(fd, POLLOUT);
 	file_drain_all();
 	return 0;

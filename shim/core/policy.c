@@ -17,13 +17,11 @@
 #include "stream.h"
 #include "writer.h"
 
-/* Filesystems seen last; races only cost another fstatfs. */
-static struct {
-	uint64_t dev;
-	uint8_t fs, known;
-} seen[8];
+/* Filesystems seen last: device << 8 | enum fs + 1, in one word for readers without a lock. */
+static uint64_t seen[8];
 
-/* Free bytes of the filesystem asked last, less what this process wrote since. */
+/* Free bytes of the filesystem asked last. A leaf lock. */
+static struct lock space_lock;
 static struct {
 	uint64_t dev;
 	int64_t free;
@@ -37,26 +35,27 @@ static bool ask_space(const struct file *f, struct statfs64 *sfs)
 {
 	if (sys_failed(sys(SYS_fstatfs, f->fd, sfs)))
 		return false;
+	lock_take(&space_lock);
 	space.free = (int64_t)sfs->f_bavail * sfs->f_bsize;
 	space.dev = f->dev;
 	space.at = clock_coarse();
+	lock_drop(&space_lock);
 	return true;
 }
 
 static enum fs fs_of_file(const struct file *f)
 {
-	unsigned i = f->dev % 8;
+	uint64_t *slot = &seen[f->dev % 8], word = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	struct statfs64 sfs;
+	enum fs fs;
 
-	if (seen[i].known && seen[i].dev == f->dev)
-		return seen[i].fs;
+	if (word & 0xff && word >> 8 == f->dev)
+		return (word & 0xff) - 1;
 	if (!ask_space(f, &sfs))
 		return FS_NONE;
-	seen[i].known = 0;
-	seen[i].dev = f->dev;
-	seen[i].fs = place_fs(sfs.f_type);
-	seen[i].known = 1;
-	return seen[i].fs;
+	fs = place_fs(sfs.f_type);
+	__atomic_store_n(slot, f->dev << 8 | (fs + 1), __ATOMIC_RELAXED);
+	return fs;
 }
 
 bool policy_shares(const struct file *f)
@@ -69,15 +68,14 @@ bool policy_shares(const struct file *f)
 bool policy_space(struct file *f)
 {
 	int64_t need = (int64_t)pool_used() + 2 * (int64_t)config.write_block;
-	uint64_t now;
 	struct statfs64 sfs;
 
 	if (f->kind != KIND_REGULAR)
 		return true;
-	now = clock_coarse();
-	if (space.dev == f->dev && now - space.at < SPACE_AGE && space.free > SPACE_ENOUGH)
-		return true;
-	return ask_space(f, &sfs) && space.free > need;
+	lock_take(&space_lock);
+	bool enough = space.dev == f->dev && space.free > SPACE_ENOUGH && clock_coarse() - space.at < SPACE_AGE;
+	lock_drop(&space_lock);
+	return enough || (ask_space(f, &sfs) && (int64_t)sfs.f_bavail * sfs.f_bsize > need);
 }
 
 /* --- limits --- */
@@ -218,6 +216,23 @@ static bool writes(const struct file *f)
 	return (f->flags & O_ACCMODE) != O_RDONLY || f->flags & O_TRUNC;
 }
 
+/*
+ * A glance without its lock, which may be held for as long as a transfer takes:
+ * what is found is looked at again under it. A file that is missed because it
+ * changes just now has its own classification before it, and finds this one.
+ */
+__attribute__((no_sanitize("thread"))) static bool may_be_twin(struct file *f, const struct file *self)
+{
+	if (f == self || file_state(f) == FILE_FREE)
+		return false;
+	if (!__atomic_load_n(&f->ino, __ATOMIC_ACQUIRE) && lock_twin(f)) {
+		file_identify(f);
+		lock_drop(&f->lock);
+	}
+	return f->ino == self->ino && f->dev == self->dev &&
+	       (writes(f) || writes(self) || f->reason == REASON_LOCKED);
+}
+
 bool policy_twins(struct file *self)
 {
 	bool found = false;
@@ -225,15 +240,7 @@ bool policy_twins(struct file *self)
 
 	file_identify(self);
 	for (uint32_t i = 0; fdtable_nth(i, &f); i++) {
-		if (!f || f == self || f->state == FILE_FREE)
-			continue;
-		if (!f->ino && lock_twin(f)) {
-			file_identify(f);
-			lock_drop(&f->lock);
-		}
-		if (f->dev != self->dev || f->ino != self->ino)
-			continue;
-		if (!writes(f) && !writes(self) && f->reason != REASON_LOCKED)
+		if (!f || !may_be_twin(f, self))
 			continue;
 		found = true;
 		if (!lock_twin(f))
@@ -277,6 +284,7 @@ void policy_forget(void)
 	inherited_known = 0;
 	/* Another thread of the parent may have held it. */
 	lock_reset(&classify_lock);
+	lock_reset(&space_lock);
 }
 
 static void inherited_look(void)

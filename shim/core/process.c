@@ -85,7 +85,7 @@ void process_before_fork(void)
 	/* A child of vfork's that has children: they may do what they like. */
 	for (int fd = 0; in_vfork && fd < SET_SIZE; fd++)
 		set_add(handed, fd);
-	file_forked = true;
+	__atomic_store_n(&file_forked, true, __ATOMIC_RELAXED);
 	fdtable_pause(1);
 	file_release_all(REASON_FORKED);
 }
@@ -152,7 +152,7 @@ static bool keep_all(const uint8_t *set)
 	bool any = false;
 
 	fdtable_check();
-	file_forked = true;
+	__atomic_store_n(&file_forked, true, __ATOMIC_RELAXED);
 	fdtable_pause(1);
 	for (int fd = fdtable_next(-1); fd >= 0; fd = fdtable_next(fd)) {
 		if (!unsettled(fd))

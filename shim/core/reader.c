@@ -206,19 +206,19 @@ static void install(struct file *f, struct block *b, ssize_t got, off64_t pos)
 /* The oldest transfer in flight, if it delivers pos: 1; 0 when it does not. */
 static int from_ahead(struct file *f, off64_t pos)
 {
-	struct block b;
+	struct block *first = &f->ahead[f->ahead_head], b;
 	ssize_t r;
 
 	if (!f->ahead_count)
 		return 0;
-	b = f->ahead[f->ahead_head];
-	if (b.t.off != pos) {
+	if (first->t.off != pos) {
 		drop_ahead(f);
 		return 0;
 	}
 	uint64_t since = wait_begin();
-	r = engine_wait(&f->ahead[f->ahead_head].t);
+	r = engine_wait(&first->t);
 	wait_end(&f->read, since);
+	b = *first;
 	f->ahead_head = (f->ahead_head + 1) % DEPTH_MAX;
 	f->ahead_count--;
 	if (r <= 0 || ((size_t)r < b.t.len && b.t.off + r < f->size)) {

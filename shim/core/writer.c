@@ -203,7 +203,7 @@ static int take_in(struct file *f, struct block *b)
 static int reap(struct file *f)
 {
 	struct block *b = &f->ahead[f->ahead_head];
-	int e = b->t.busy || b->t.len ? take_in(f, b) : replay(f, b, f->error);
+	int e = engine_busy(&b->t) || b->t.len ? take_in(f, b) : replay(f, b, f->error);
 
 	b->t.len = 0;
 	if (e)

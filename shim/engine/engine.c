@@ -99,10 +99,10 @@ void engine_start(struct transfer *t)
 
 ssize_t engine_wait(struct transfer *t)
 {
-	if (!__atomic_load_n(&t->busy, __ATOMIC_ACQUIRE))
+	if (!engine_busy(t))
 		return t->res;
 	lock_take(&reaping);
-	while (__atomic_load_n(&t->busy, __ATOMIC_ACQUIRE))
+	while (engine_busy(t))
 		engine->reap();
 	lock_drop(&reaping);
 	return t->res;

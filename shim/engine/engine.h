@@ -70,6 +70,12 @@ extern const struct engine engine_uring, engine_aio, engine_sync;
 /* Transfers in flight; atomic. */
 extern int engine_flying;
 
+/* Is it in flight still? Whoever takes it in may be another thread. */
+static inline bool engine_busy(const struct transfer *t)
+{
+	return __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE);
+}
+
 /* A transfer is over. */
 static inline void engine_done(struct transfer *t, ssize_t res)
 {

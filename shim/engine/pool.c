@@ -160,7 +160,7 @@ void *pool_get(size_t size, bool touch)
 		buffer = fresh(c, size);
 	}
 	if (buffer) {
-		used += size;
+		__atomic_store_n(&used, used + size, __ATOMIC_RELAXED);
 		if (used + resident > config.memory)
 			make_room(0);
 	}
@@ -179,7 +179,7 @@ void pool_put(void *buffer, size_t size)
 
 	size = pool_size(size);
 	lock_take(&lock);
-	used -= size;
+	__atomic_store_n(&used, used - size, __ATOMIC_RELAXED);
 	bool there = resident + size <= RESERVE && used + resident + size <= config.memory;
 	/* Without a link the buffer is lost to the pool, not its pages. */
 	there = keep(buffer, c, there) && there;
