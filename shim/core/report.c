@@ -88,11 +88,11 @@ static void check_place(void)
 	name = strrchr(path, '/');
 	if (*path != '/')
 		return;
-	strcat(path, "/.");
 	/* a directory itself? */
+	memcpy(path + strlen(path), "/.", 3);
 	r = sys(SYS_faccessat, AT_FDCWD, path, 0) ? 0 : -EISDIR;
 	if (!r) {
-		strcpy(name, "/.");
+		memcpy(name, "/.", 3);
 		r = sys(SYS_faccessat, AT_FDCWD, path, 0);
 	}
 	if (r == -EISDIR || r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG)

@@ -268,10 +268,11 @@ int main(int argc, char **argv)
 	value = preload(library);
 	if (!value || setenv("LD_PRELOAD", value, 1)) {
 		complain("out of memory");
-		return STATUS_OWN;
+		exit(STATUS_OWN);
 	}
+	free(value);
 	if (w.showing) {
-		settings_show(value);
+		settings_show(getenv("LD_PRELOAD"));
 		return fflush(stdout) ? STATUS_OWN : 0;
 	}
 	return run(argv, library, w.quiet);

@@ -222,7 +222,8 @@ static bool show_block(const char *variable, bool own)
 									   : NULL;
 	const char *both = getenv("BLKTUNE_BLOCK");
 	uint32_t size, floor;
-	char text[24], *min;
+	char text[24];
+	const char *min;
 
 	if (!block)
 		return false;
@@ -232,14 +233,14 @@ static bool show_block(const char *variable, bool own)
 	size = *block;
 	floor = config.min;
 	/* Would it be less with the lowest floor? */
-	min = getenv("BLKTUNE_MIN") ? strdup(getenv("BLKTUNE_MIN")) : NULL;
+	min = getenv("BLKTUNE_MIN");
+	min = min ? strdupa(min) : NULL;
 	setenv("BLKTUNE_MIN", "512", 1);
 	config_read(environ);
 	if (min)
 		setenv("BLKTUNE_MIN", min, 1);
 	else
 		unsetenv("BLKTUNE_MIN");
-	free(min);
 	size_exact(size, text, sizeof(text));
 	if (*block < size && size == floor)
 		printf("%-22s %-24s raised to BLKTUNE_MIN\n", variable, text);
