@@ -371,3 +371,81 @@ client_git() {
 	"$RUN" git clone -q --no-local "$INPUT/repo" back && "$RUN" git -C back fsck --no-progress &&
 		rm -rf back/.git && diff -r "$SRC" back
 }
+
+client_tar_more() {
+	local n list=()
+	for n in 1 2 3 4 5; do
+		list+=(-f "volume$n")
+	done
+	# each volume says when it was made
+	"$RUN" tar -c -S -W -f a.tar -C "$SRC" --sort=name . && mkdir back && "$RUN" tar -x -p -f a.tar -C back && equal back "-t" &&
+		"$RUN" tar -c -M -L 8000 "${list[@]}" -C "$SRC" --sort=name . && rm -r back && mkdir back &&
+		"$RUN" tar -x -p -M "${list[@]}" -C back && equal back && gone volume?
+}
+
+client_pass() {
+	mkdir cpio pax && (cd "$SRC" && names | "$RUN" cpio -p -d -m "$OLDPWD/cpio") && equal cpio &&
+		(cd "$SRC" && "$RUN" pax -r -w -p e . "$OLDPWD/pax") && equal pax
+}
+
+client_rsync_inplace() {
+	mkdir back && pattern 9000000 1234 >back/f12M && "$RUN" rsync -a -W --inplace "$SRC/" back && equal back &&
+		rm -r back && "$RUN" rsync -a -S "$SRC/" back && equal back "-t"
+}
+
+client_tee() {
+	"$RUN" tee a b <"$SRC/f12M" | cmp - "$SRC/f12M" && cmp a b && cmp a "$SRC/f12M"
+}
+
+client_sums() {
+	local sum
+	for sum in md5sum b2sum cksum sum; do
+		(cd "$SRC" && "$RUN" $sum "${FILES[@]}") || return
+	done
+}
+
+client_lz4() {
+	"$RUN" lz4 -q "$INPUT/f2M" a.lz4 && "$RUN" unlz4 -q a.lz4 a && cmp a "$INPUT/f2M" && "$RUN" lz4 -q -t a.lz4
+}
+
+client_openssl() {
+	"$RUN" openssl enc -aes-256-ctr -K 0123456789 -iv 01 -in "$SRC/f12M" -out a && "$RUN" openssl enc -d -aes-256-ctr \
+		-K 0123456789 -iv 01 -in a -out b && cmp b "$SRC/f12M" && "$RUN" openssl dgst -sha256 b
+}
+
+# The time of creation is in it at several places.
+client_genisoimage() {
+	"$RUN" genisoimage -quiet -R -iso-level 3 -o a.iso "$SRC" && xorriso -osirrox on -indev a.iso -extract / back 2>/dev/null &&
+		(cd "$SRC" && sha256sum "${FILES[@]}") | (cd back && sha256sum -c --quiet) && gone a.iso && rm -r back
+}
+
+client_ddrescue() {
+	"$RUN" ddrescue -q "$SRC/f12M" a map && cmp a "$SRC/f12M" && "$RUN" ddrescue -q "$DEVICE" b && cmp b "$DEVICE" && rm map
+}
+
+client_dc3dd() {
+	"$RUN" dc3dd if="$SRC/f12M" of=a hash=md5 && cmp a "$SRC/f12M" && "$RUN" dcfldd if="$SRC/f12M" of=b hash=md5 &&
+		cmp b "$SRC/f12M"
+}
+
+# What they say of time and rate, line by line as they go.
+plain_dc3dd() { tr '\r' '\n' | grep -v -E ' s\b|started|completed|Mb\) written|bytes .* copied'; }
+
+# The archive has an identity of its own.
+client_fsarchiver() {
+	"$RUN" fsarchiver savedir -Z 1 -j 2 a.fsa "$SRC" >/dev/null && mkdir back && "$RUN" fsarchiver restdir a.fsa back >/dev/null &&
+		equal "back$SRC" "-s -t" && rm -r a.fsa back
+}
+
+client_python() {
+	"$RUN" python3 -B -c 'import shutil, sys, tarfile
+shutil.copytree(sys.argv[1], "tree", symlinks=True)
+shutil.copyfileobj(open("tree/f12M", "rb"), open("copy", "wb"))
+with tarfile.open("a.tar", "w") as tar: tar.add(sys.argv[1], ".")
+with tarfile.open("a.tar") as tar: tar.extractall("back")' "$SRC" && cmp copy "$SRC/f12M" && equal tree && equal back
+}
+
+client_perl() {
+	"$RUN" perl -MFile::Copy -e 'copy("$ARGV[0]/f12M", "a") or die; open(my $in, "<", "a") or die;
+		open(my $out, ">", "b") or die; print $out $_ while <$in>; close($out) or die' "$SRC" && cmp a "$SRC/f12M" && cmp b a
+}

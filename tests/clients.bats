@@ -54,3 +54,16 @@ setup() { clients_begin; }
 @test "mksquashfs, unsquashfs" { client squashfs direct; }
 @test "xorriso" { client xorriso direct; }
 @test "git clone, fsck" { client git direct; }
+@test "tar -S, -W, -M" { client tar_more direct; }
+@test "cpio -p, pax -rw" { client pass direct; }
+@test "rsync -W --inplace, -S" { client rsync_inplace direct; }
+@test "tee" { client tee direct; }
+@test "md5sum, b2sum, cksum, sum" { client sums direct; }
+@test "lz4, unlz4" { client lz4 direct; }
+@test "openssl enc, dgst" { client openssl direct; }
+@test "genisoimage" { client genisoimage direct; }
+@test "ddrescue" { client ddrescue direct; }
+@test "dc3dd, dcfldd" { client dc3dd direct; }
+@test "fsarchiver savedir, restdir" { client fsarchiver direct; }
+@test "python3, shutil and tarfile" { client python direct; }
+@test "perl, File::Copy and lines" { client perl direct; }
