@@ -59,6 +59,10 @@ check: all
 check-all: all
 	BLKTUNE_CHECK=all tests/check
 
+# Runs the real programs and puts what was measured into README.md: minutes, as root.
+clients-table: all
+	tests/clients-table
+
 # Minutes of random operations, bare and under the shim: make soak MINUTES=30
 MINUTES ?= 10
 soak: all
@@ -100,5 +104,5 @@ deb:
 clean:
 	rm -rf build libblktune.so blktune
 
-.PHONY: all demo check check-all soak bench bench-quick install uninstall deb clean FORCE
+.PHONY: all demo check check-all clients-table soak bench bench-quick install uninstall deb clean FORCE
 -include $(OBJECTS:.o=.d) $(TOOL:.o=.d)

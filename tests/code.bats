@@ -69,3 +69,9 @@ compiles() {
 	[ "${#list[@]}" -gt 40 ]
 	shellcheck -S warning "${list[@]}"
 }
+
+@test "README's table of real programs has a row for each" {
+	same "$(sed -n 's/^@test "\(.*\)" {.*/\1/p' tests/clients.bats tests/all-clients.bats)" \
+		"$(sed -n '/^<!-- by make clients-table -->$/,/^<!-- end of the table -->$/s/^| \([^|]*\) | [0-9].*/\1/p' README.md)" \
+		"clients of the tests (<) and of the table (>)"
+}
