@@ -52,6 +52,7 @@ looks() {
 @test "fstat, fstatat, statx by descriptor" { looks fstat; }
 @test "stat through a link" { looks stat-link; }
 @test "a second open" { looks second-open; }
+@test "a second open by syscall(openat2), syscall(creat)" { looks raw-open; }
 @test "a second open that was there before, both ways" { looks open-before; }
 @test "pread of what was written" { looks pread; }
 @test "fork: child reads, writes on" { looks fork; }

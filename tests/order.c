@@ -211,6 +211,29 @@ static void second_open(void)
 	close(in);
 }
 
+/* By number: calls for which libc has no function, or which go past it. */
+static void raw_open(void)
+{
+	uint64_t how[3] = { O_RDONLY };
+	int in = syscall(SYS_openat2, AT_FDCWD, path, how, sizeof(how));
+
+	read_all("openat2", in);
+	write_some(fd, size, 1500);
+	lseek(in, 0, SEEK_SET);
+	read_all("and again", in);
+	close(in);
+	how[0] = O_RDWR | O_TRUNC;
+	in = syscall(SYS_openat2, AT_FDCWD, path, how, sizeof(how));
+	printf("cut: %lld\n", raw_size(path));
+	write_some(fd, size + 1500, 300);
+#ifdef SYS_creat
+	close(syscall(SYS_creat, path, 0644));
+	printf("cut again: %lld\n", raw_size(path));
+	write_some(in, 0, 700);
+#endif
+	printf("and now: %lld\n", (long long)lseek(in, 0, SEEK_END));
+}
+
 static void open_before(void)
 {
 	int in = open(path, O_RDWR);
@@ -691,7 +714,8 @@ static const struct {
 	void (*look)(void);
 } situations[] = {
 	{ "stat", stat_by_path }, { "fstat", stat_by_fd }, { "stat-link", stat_by_link },
-	{ "second-open", second_open }, { "open-before", open_before }, { "pread", pread_same },
+	{ "second-open", second_open }, { "raw-open", raw_open }, { "open-before", open_before },
+	{ "pread", pread_same },
 	{ "fork", forked }, { "vfork", vforked }, { "system", by_system }, { "popen", by_popen },
 	{ "spawn", spawned }, { "exec", execed }, { "exec-fails", exec_fails }, { "dup", duped },
 	{ "dup2", dup2_over }, { "mmap", mapped }, { "rename", renamed }, { "truncate", truncated },

@@ -58,6 +58,10 @@ static int looks_around(long nr)
 {
 	switch (nr) {
 	case SYS_openat:
+#ifdef SYS_openat2
+	case SYS_openat2:
+#endif
+	case SYS_open_by_handle_at:
 	case SYS_newfstatat:
 	case SYS_statx:
 	case SYS_truncate:
@@ -72,8 +76,16 @@ static int looks_around(long nr)
 	case SYS_msync:
 	case SYS_sendmsg:
 	case SYS_sendmmsg:
+	case SYS_setxattr:
+	case SYS_lsetxattr:
+	case SYS_removexattr:
+	case SYS_lremovexattr:
+#ifdef SYS_renameat
+	case SYS_renameat:
+#endif
 #ifdef SYS_open
 	case SYS_open:
+	case SYS_creat:
 	case SYS_stat:
 	case SYS_lstat:
 	case SYS_rename:
@@ -81,8 +93,10 @@ static int looks_around(long nr)
 	case SYS_link:
 	case SYS_chmod:
 	case SYS_chown:
+	case SYS_lchown:
 	case SYS_utime:
 	case SYS_utimes:
+	case SYS_futimesat:
 #endif
 		return 1;
 	default:
@@ -183,8 +197,12 @@ void syscall_after(long nr, const long *a, long result)
 	if (forks(nr, a) == 1)
 		process_after_fork(result == 0);
 	/* Not ours, but known: a second description of a file that is. */
-	else if (result >= 0 && nr == SYS_openat)
+	else if (result >= 0 && (nr == SYS_openat || nr == SYS_open_by_handle_at))
 		opened(result, a[2]);
+#ifdef SYS_openat2
+	else if (result >= 0 && nr == SYS_openat2) /* its flags begin what it is given */
+		opened(result, *(const unsigned long long *)a[2]);
+#endif
 #ifdef SYS_open
 	else if (result >= 0 && nr == SYS_open)
 		opened(result, a[1]);
