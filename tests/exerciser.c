@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -909,29 +910,270 @@ static void op_badcall(void)
 	}
 }
 
+// preadv2 and pwritev2, by libc or raw: the raw ones take the offset in two halves.
+static long with_flags(
+	bool writing, bool raw, int fd, const struct iovec *iov, int count, off_t off, int flags)
+{
+	if (raw)
+		return CALL_NEW(syscall(writing ? SYS_pwritev2 : SYS_preadv2, fd, iov, count,
+			(long)off, 0L, flags));
+	if (writing)
+		return CALL_NEW(pwritev2(fd, iov, count, off, flags));
+	return CALL_NEW(preadv2(fd, iov, count, off, flags));
+}
+
+// At a position, or at the offset (-1), which then moves.
+static void op_flagged(void)
+{
+	static const struct {
+		int bits;
+		const char *name;
+	} flags[] = {
+		{0, "0"},
+		{RWF_HIPRI, "HIPRI"},
+		{RWF_DSYNC, "DSYNC"},
+		{RWF_SYNC, "SYNC"},
+		{RWF_APPEND, "APPEND"},
+		{RWF_APPEND | RWF_DSYNC, "APPEND|DSYNC"},
+		{RWF_HIPRI | RWF_DSYNC, "HIPRI|DSYNC"},
+		{1 << 30, "unknown"},
+	};
+	bool writing = chance(2), raw = chance(4);
+	struct slot *s = pick(writing ? WRITABLE : READABLE);
+	unsigned int which = below(8), odd = below(30);
+	struct iovec iov[4];
+	char *p = buffer_for(s);
+	int count;
+	size_t n = make_iov(s, p, iov, &count);
+	off_t off = offset_for(s);
+	long r;
+
+	if (chance(2))
+		off = odd ? -1 : -2;
+	if (writing) {
+		bound(s);
+		n = safe_iov(s, iov, &count, n);
+		fill(p, n);
+	}
+	r = with_flags(writing, raw, s->fd, iov, count, off, flags[which].bits);
+	if (writing) {
+		report(r, "%spwritev2 %d %zu/%d %ld %s", raw ? "syscall " : "", s->fd, n, count,
+			(long)off, flags[which].name);
+		wrote(s, r);
+	} else {
+		report_data(r, p, "%spreadv2 %d %zu/%d %ld %s", raw ? "syscall " : "", s->fd, n,
+			count, (long)off, flags[which].name);
+	}
+	report(CALL(lseek(s->fd, 0, SEEK_CUR)), "lseek %d 0 CUR", s->fd);
+}
+
+// What is there without waiting depends on caches: never said. What was moved must be right.
+static bool not_now(long r)
+{
+	return r < 0 && (g.err == EAGAIN || g.err == EOPNOTSUPP);
+}
+
+static void nowait_read(struct slot *s, size_t n, off_t off, bool raw)
+{
+	long at = off < 0 ? lseek(s->fd, 0, SEEK_CUR) : off;
+	struct iovec iov = {buf, n};
+	long r = with_flags(false, raw, s->fd, &iov, 1, off, RWF_NOWAIT), moved, all;
+	bool late = not_now(r);
+	uint64_t h = r > 0 ? hash(buf, r) : 0;
+
+	if (r < 0 && !late) {
+		report(r, "preadv2 %d %zu %ld NOWAIT", s->fd, n, (long)off);
+		return;
+	}
+	moved = off < 0 ? lseek(s->fd, 0, SEEK_CUR) - at : 0;
+	all = CALL(pread(s->fd, buf, n, at));
+	report_data(all, buf, "preadv2 %d %zu %ld NOWAIT, pread", s->fd, n, (long)off);
+	if (r > all || (r > 0 && h != hash(buf, r)))
+		report(r, "  read something else");
+	if (moved != (off < 0 && r > 0 ? r : 0))
+		report(moved, "  moved the offset, not by what it read");
+	if (off < 0)
+		report(CALL(lseek(s->fd, at + n, SEEK_SET)), "lseek %d %ld SET", s->fd,
+			at + (long)n);
+}
+
+// What is left is written the ordinary way.
+static void nowait_write(struct slot *s, size_t n, off_t off, bool raw)
+{
+	struct iovec iov = {buf, n};
+	long r, rest;
+
+	fill(buf, n);
+	r = with_flags(true, raw, s->fd, &iov, 1, off, RWF_NOWAIT);
+	if (r < 0 && !not_now(r)) {
+		report(r, "pwritev2 %d %zu %ld NOWAIT", s->fd, n, (long)off);
+		return;
+	}
+	r = r < 0 ? 0 : r;
+	rest = r == (long)n ? 0
+	       : off < 0    ? CALL(write(s->fd, buf + r, n - r))
+			    : CALL(pwrite(s->fd, buf + r, n - r, off + r));
+	g.err = rest < 0 ? g.err : 0;
+	report(rest < 0 ? rest : r + rest, "pwritev2 %d %zu %ld NOWAIT, the rest", s->fd, n,
+		(long)off);
+	wrote(s, n);
+	report(CALL(lseek(s->fd, 0, SEEK_CUR)), "lseek %d 0 CUR", s->fd);
+}
+
+static void op_nowait(void)
+{
+	bool writing = chance(2), raw = chance(4);
+	struct slot *s = pick(writing ? WRITABLE : READABLE);
+	size_t n = 1 + size_for(s);
+	off_t off = offset_for(s);
+
+	if (chance(2) || off < 0)
+		off = -1;
+	if (is_direct(s) || s->fd < 0)
+		return;
+	if (writing) {
+		bound(s);
+		nowait_write(s, n, off, raw);
+	} else {
+		nowait_read(s, n, off, raw);
+	}
+}
+
+static void raw_read(struct slot *s)
+{
+	unsigned int n = size_for(s), which = below(3);
+	struct iovec iov[4];
+	char *p = buffer_for(s);
+	int count;
+	size_t all = make_iov(s, p, iov, &count);
+	off_t off = offset_for(s);
+	long r;
+
+	if (which == 0) {
+		r = CALL(syscall(SYS_read, s->fd, p, n));
+		report_data(r, p, "syscall read %d %u", s->fd, n);
+	} else if (which == 1) {
+		r = CALL(syscall(SYS_pread64, s->fd, p, n, off));
+		report_data(r, p, "syscall pread64 %d %u %ld", s->fd, n, (long)off);
+	} else {
+		r = CALL(syscall(SYS_readv, s->fd, iov, count));
+		report_data(r, p, "syscall readv %d %zu/%d", s->fd, all, count);
+	}
+}
+
+static void raw_write(struct slot *s)
+{
+	unsigned int n = safe_length(s, size_for(s)), which = below(3);
+	struct iovec iov[4];
+	char *p = buffer_for(s);
+	int count;
+	size_t all = make_iov(s, p, iov, &count);
+	off_t off = offset_for(s);
+	long r;
+
+	bound(s);
+	all = safe_iov(s, iov, &count, all);
+	fill(p, n > all ? n : all);
+	if (which == 0) {
+		r = CALL(syscall(SYS_write, s->fd, p, n));
+		report(r, "syscall write %d %u", s->fd, n);
+	} else if (which == 1) {
+		r = CALL(syscall(SYS_pwrite64, s->fd, p, n, off));
+		report(r, "syscall pwrite64 %d %u %ld", s->fd, n, (long)off);
+	} else {
+		r = CALL(syscall(SYS_writev, s->fd, iov, count));
+		report(r, "syscall writev %d %zu/%d", s->fd, all, count);
+	}
+	wrote(s, r);
+}
+
+static void raw_other(struct slot *r, struct slot *w, int which)
+{
+	off_t off = offset_for(w);
+	struct statx x = {0};
+
+	switch (which) {
+	case 0:
+		report(CALL(syscall(SYS_lseek, r->fd, 0, SEEK_CUR)), "syscall lseek %d 0 CUR",
+			r->fd);
+		break;
+	case 1:
+		report(CALL(syscall(SYS_lseek, r->fd, off, SEEK_SET)), "syscall lseek %d %ld SET",
+			r->fd, (long)off);
+		break;
+	case 2:
+		report(CALL(syscall(SYS_lseek, w->fd, 0, SEEK_END)), "syscall lseek %d 0 END",
+			w->fd);
+		break;
+	case 3:
+		report(CALL(syscall(SYS_ftruncate, w->fd, off)), "syscall ftruncate %d %ld", w->fd,
+			(long)off);
+		break;
+	case 4:
+		report(CALL(syscall(SYS_fsync, w->fd)), "syscall fsync %d", w->fd);
+		break;
+	case 5:
+		report(CALL(syscall(SYS_statx, w->fd, "", AT_EMPTY_PATH, STATX_SIZE, &x)),
+			"syscall statx %d size=%llu", w->fd, (unsigned long long)x.stx_size);
+		break;
+	case 6:
+		report(CALL(syscall(SYS_fchmod, w->fd, 04755)), "syscall fchmod %d", w->fd);
+		break;
+	}
+}
+
+// Opens, looks and closes, all by numbers: a description of its own on a file that may be in use.
+static void raw_look(void)
+{
+	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC};
+	unsigned int which = below(3), n = pick_size();
+	int name = pick_name(), trunc = chance(3) ? O_TRUNC : 0;
+	long fd, r;
+
+	if (which == 0)
+		fd = CALL(syscall(SYS_openat, AT_FDCWD, names[name], O_RDONLY | O_CLOEXEC));
+	else if (which == 1)
+		fd = CALL(syscall(SYS_openat2, AT_FDCWD, names[name], &how, sizeof(how)));
+	else
+		fd = CALL(
+			syscall(SYS_openat, AT_FDCWD, names[name], O_RDWR | O_CREAT | trunc, 0644));
+	report(fd, "syscall %s %s %d", which == 1 ? "openat2" : "openat", names[name],
+		which == 2 ? trunc : 0);
+	if (fd < 0)
+		return;
+	r = chance(2) ? CALL(syscall(SYS_read, fd, buf, n)) : CALL(read(fd, buf, n));
+	report_data(r, buf, "read %ld %u", fd, n);
+	r = chance(2) ? CALL(syscall(SYS_close, fd)) : CALL(close(fd));
+	report(r, "close %ld", fd);
+}
+
+static void raw_names(void)
+{
+	int from = below(NREAL), to = below(NREAL);
+
+	if (chance(2))
+		report(CALL(syscall(SYS_renameat2, AT_FDCWD, names[from], AT_FDCWD, names[to], 0)),
+			"syscall renameat2 %s %s", names[from], names[to]);
+	else
+		report(CALL(syscall(SYS_unlinkat, AT_FDCWD, names[to], 0)), "syscall unlinkat %s",
+			names[to]);
+}
+
 static void op_rawsys(void)
 {
 	struct slot *r = pick(READABLE), *w = pick(WRITABLE);
-	unsigned int n = size_for(r), m = size_for(w), which = below(4);
-	long ret;
+	unsigned int which = below(16);
 
-	m = safe_length(w, m);
-	bound(w);
-	fill(buf, m);
-	if (which == 0) {
-		ret = CALL(syscall(SYS_read, r->fd, buf, n));
-		report_data(ret, buf, "syscall read %d %u", r->fd, n);
-	} else if (which == 1) {
-		ret = CALL(syscall(SYS_write, w->fd, buf, m));
-		report(ret, "syscall write %d %u", w->fd, m);
-		wrote(w, ret);
-	} else if (which == 2) {
-		report(CALL(syscall(SYS_lseek, r->fd, 0, SEEK_CUR)), "syscall lseek %d 0 CUR",
-			r->fd);
-	} else {
-		ret = CALL(syscall(SYS_pread64, r->fd, buf, n, 0));
-		report_data(ret, buf, "syscall pread64 %d %u 0", r->fd, n);
-	}
+	if (which < 4)
+		raw_read(r);
+	else if (which < 8)
+		raw_write(w);
+	else if (which < 13)
+		raw_other(r, w, below(7));
+	else if (which < 15)
+		raw_look();
+	else
+		raw_names();
 }
 
 // ---- bursts
@@ -1874,6 +2116,48 @@ static void op_stream_mix(void)
 	stream_write(s, 1 + below(300));
 }
 
+// The stream and its descriptor by turns, as programs do that peek at a header: what of the file
+// each gets to see depends on what the stream has taken ahead, which is libc's to say.
+static void op_stream_raw(void)
+{
+	bool writing = chance(2);
+	struct slot *s = pick(STREAM | (writing ? WRITABLE : READABLE));
+	int turns = 2 + below(6);
+
+	if (!s->fp)
+		return;
+	for (g.sub = 0; g.sub < turns && g.sub < g.limit; g.sub++) {
+		unsigned int n = 1 + size_for(s) % 9000, which = below(6);
+		long r;
+
+		if (which < 2 && writing) {
+			fill(buf, n);
+			r = CALL(fwrite(buf, 1, n, s->fp));
+			report(stream_result(r, (size_t)r < n), "fwrite %d %u", s->fd, n);
+			wrote(s, r);
+		} else if (which < 2) {
+			r = CALL(fread(buf, 1, n, s->fp));
+			report_data(stream_result(r, ferror(s->fp)), buf, "fread %d %u", s->fd, n);
+		} else if (which == 2) {
+			if (writing)
+				raw_write(s);
+			else
+				raw_read(s);
+		} else if (which == 3) {
+			if (writing)
+				do_write(s, n);
+			else
+				do_read(s, n);
+		} else if (which == 4) {
+			report(CALL(syscall(SYS_lseek, s->fd, 0, SEEK_CUR)),
+				"syscall lseek %d 0 CUR", s->fd);
+		} else {
+			report(CALL(lseek(s->fd, 0, SEEK_CUR)), "lseek %d 0 CUR", s->fd);
+		}
+	}
+	bound(s);
+}
+
 static void op_stream_flush(void)
 {
 	struct slot *s = pick(STREAM);
@@ -2504,7 +2788,9 @@ static const struct kind {
 	{"readv", op_readv, false, {120, 80, 30, 30, 10, 30}},
 	{"writev", op_writev, false, {120, 80, 30, 30, 10, 30}},
 	{"badcall", op_badcall, false, {40, 10, 10, 5, 5, 5}},
-	{"rawsys", op_rawsys, false, {30, 10, 5, 5, 5, 5}},
+	{"rawsys", op_rawsys, false, {60, 20, 15, 20, 10, 20}},
+	{"flagged", op_flagged, false, {60, 30, 15, 15, 5, 20}},
+	{"nowait", op_nowait, false, {30, 30, 10, 10, 5, 20}},
 	{"burst_write", op_burst_write, false, {250, 600, 150, 250, 60, 200}},
 	{"burst_read", op_burst_read, false, {200, 500, 60, 150, 60, 200}},
 	{"burst_at", op_burst_at, false, {60, 150, 20, 20, 10, 50}},
@@ -2541,6 +2827,7 @@ static const struct kind {
 	{"stream_lines", op_stream_lines, false, {10, 5, 5, 10, 150, 5}},
 	{"stream_seek", op_stream_seek, false, {20, 5, 5, 10, 250, 5}},
 	{"stream_mix", op_stream_mix, false, {20, 5, 5, 10, 200, 5}},
+	{"stream_raw", op_stream_raw, false, {20, 5, 5, 10, 150, 5}},
 	{"stream_flush", op_stream_flush, false, {15, 5, 5, 10, 150, 5}},
 	{"freopen", op_freopen, false, {5, 2, 2, 5, 60, 2}},
 	{"fclose", op_fclose, false, {15, 5, 5, 10, 150, 5}},
