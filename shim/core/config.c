@@ -196,7 +196,7 @@ static void unknown(const char *name, size_t len)
 	const char *nearest = "";
 
 	if (len >= sizeof(copy)) {
-		say("BLKTUNE_%.40s...: no such variable\n", name);
+		say("BLKTUNE_%.*s...: no such variable\n", (int)sizeof(copy) - 1, name);
 		return;
 	}
 	memcpy(copy, name, len);
@@ -290,8 +290,8 @@ void config_read(char **env)
 		if (!v)
 			continue;
 		if (!set(s, v))
-			say("BLKTUNE%s%s=%.64s: expected %s; using %s\n", *s->name ? "_" : "",
-				s->name, v, s->expected, s->used);
+			say("BLKTUNE%s%s=%.64s%s: expected %s; using %s\n", *s->name ? "_" : "",
+				s->name, v, strlen(v) > 64 ? "..." : "", s->expected, s->used);
 		else if (!strcmp(s->name, "BLOCK"))
 			config.write_block = config.read_block;
 	}

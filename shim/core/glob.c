@@ -56,8 +56,11 @@ static enum answer in_set(const char **p, const char *end, uint32_t c)
 	return found != others;
 }
 
-/* Does what stands at *p match one character? Both move behind it. */
-static bool one(const char **p, const char *end, const char **s)
+/*
+ * Does what stands at *p match one character? Both move behind it. From *open
+ * on no bracket is closed: known from the first that is not, and not looked for again.
+ */
+static bool one(const char **p, const char *end, const char **s, const char **open)
 {
 	uint32_t c = next_char(s), wanted;
 
@@ -65,26 +68,29 @@ static bool one(const char **p, const char *end, const char **s)
 		++*p;
 		return true;
 	}
-	if (**p == '[') {
+	if (**p == '[' && *p < *open) {
 		const char *set = *p + 1;
 		enum answer answer = in_set(&set, end, c);
 
-		*p = answer == NOT_A_SET ? *p + 1 : set;
-		return answer == NOT_A_SET ? c == '[' : answer == YES;
+		if (answer != NOT_A_SET) {
+			*p = set;
+			return answer == YES;
+		}
+		*open = *p;
 	}
 	return next_literal(p, end, &wanted) && c == wanted;
 }
 
 bool glob_match(const char *p, size_t n, const char *s)
 {
-	const char *end = p + n, *star = NULL, *from = NULL;
+	const char *end = p + n, *open = end, *star = NULL, *from = NULL;
 
 	/* What a star has taken once, a later one need not give back: steps of the order of n times strlen(s). */
 	while (*s) {
 		if (p < end && *p == '*') {
 			star = ++p;
 			from = s;
-		} else if (p >= end || !one(&p, end, &s)) {
+		} else if (p >= end || !one(&p, end, &s, &open)) {
 			if (!star)
 				return false;
 			next_char(&from);

@@ -1,6 +1,6 @@
 /*
  * Patterns as in glob(7), a slash being like any other character, and without
- * its character classes: [[:alpha:]] is a set of these characters. Not by
+ * its character classes, whose colon would end the pattern. Not by
  * fnmatch(3): that one asks malloc for memory, which may be the program's and
  * in use, and answers by the locale that the program has set so far. Here
  * text is UTF-8, always; ranges go by code point.

@@ -333,8 +333,10 @@ static enum reason classify(struct file *f, bool write)
 		return classify_memory(f, &st, write);
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
 		return REASON_RAW;
+	/* A relative path is one in a directory without a name: it may be among those to skip. */
 	if ((*config.only && !(f->path && config_match(config.only, f->path))) ||
-		(*config.skip && f->path && config_match(config.skip, f->path)))
+		(*config.skip && f->path &&
+			(*f->path != '/' || config_match(config.skip, f->path))))
 		reason = REASON_FILTER;
 	if (file_was_mapped(f))
 		return REASON_MAPPED;

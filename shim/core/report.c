@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -135,50 +136,58 @@ static bool wants_paths(void)
 	       *config.only || *config.skip;
 }
 
-/* A path behind a directory's name of n bytes, 0 for none. */
-static const char *keep_path(const char *dir, size_t n, const char *path)
+/* The name of a directory, AT_FDCWD for the current one; its length, 0: not known. */
+static size_t directory(int dir, char *name)
 {
-	size_t len = strlen(path) + 1;
+	char link[32];
+	long n;
+
+	if (dir == AT_FDCWD) {
+		/* It counts the NUL; "(unreachable)" is no directory. */
+		n = sys(SYS_getcwd, name, PATH_MAX) - 1;
+	} else {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+		n = sys(SYS_readlinkat, AT_FDCWD, link, name, PATH_MAX);
+	}
+	return n > 0 && *name == '/' ? n : 0;
+}
+
+/* A copy of a path, behind the directory's name where it is a relative one. */
+static const char *keep_path(int dir, const char *path)
+{
+	size_t len = strlen(path) + 1, n = 0, unused = *path == '/' ? 0 : PATH_MAX + 1;
 	struct quiet q;
 	char *copy;
 
 	quiet_begin(&q);
 	lock_take(&lock);
-	copy = keep(n + 1 + len);
+	/* Room for the longest name: the stack may be a small one. What is not needed goes back. */
+	copy = keep(unused + len);
+	if (copy && unused) {
+		n = directory(dir, copy);
+		if (n && copy[n - 1] != '/')
+			copy[n++] = '/';
+		unused = (unused - n) & ~(size_t)15;
+		arena -= unused;
+		arena_left += unused;
+	}
+	if (copy)
+		memcpy(copy + n, path, len);
 	lock_drop(&lock);
 	quiet_end(&q);
-	if (!copy)
-		return NULL;
-	memcpy(copy, dir, n);
-	if (n && copy[n - 1] != '/')
-		copy[n++] = '/';
-	memcpy(copy + n, path, len);
 	return copy;
 }
 
 const char *report_path(const char *path)
 {
-	char cwd[1024];
-	long n = 0;
-
-	if (!path || !wants_paths())
-		return NULL;
-	if (*path != '/')
-		n = sys(SYS_getcwd, cwd, sizeof(cwd) - 1);
-	/* It counts the NUL; "(unreachable)" is no directory. */
-	return keep_path(cwd, n > 1 && *cwd == '/' ? n - 1 : 0, path);
+	return path && wants_paths() ? keep_path(AT_FDCWD, path) : NULL;
 }
 
 const char *report_path_at(int dir, const char *path)
 {
-	char link[32], name[1024];
-	long n;
-
 	if (dir == AT_FDCWD || !path || *path == '/' || !wants_paths())
 		return path;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
-	n = sys(SYS_readlinkat, AT_FDCWD, link, name, sizeof(name) - 1);
-	return n > 0 && *name == '/' ? keep_path(name, n, path) : path;
+	return keep_path(dir, path);
 }
 
 static const char *mode_of(const struct file *f)
@@ -283,8 +292,9 @@ static void put_table(struct text *t, uint64_t elapsed)
 		table_add(&table, &e->row);
 	if (others.read.calls || others.write.calls)
 		table_add(&table, &others);
-	text_put(t, "blktune: %s (%ld), %.2f s, engine %s", program, sys(SYS_getpid),
-		elapsed / 1e9, engine_name());
+	text_put(t, "blktune: ");
+	text_line(t, program);
+	text_put(t, " (%ld), %.2f s, engine %s", sys(SYS_getpid), elapsed / 1e9, engine_name());
 	if (config.rate)
 		text_put(t, ", %.2f s of it held back by BLKTUNE_RATE", rate_slept() / 1e9);
 	text_put(t, "\n");
@@ -329,19 +339,19 @@ static void put_out(const struct text *t)
 
 	if (!strcmp(where, "-")) {
 		fd = own_at(stderr_copy);
-		sys(SYS_write, fd < 0 ? 2 : fd, t->p, t->n);
+		text_out(fd < 0 ? 2 : fd, t->p, t->n);
 		return;
 	}
 	expand(path, sizeof(path), where);
 	fd = sys(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	/* The way from the root may be closed to this user. */
-	if (fd == -EACCES && at_start(path, sizeof(path))) {
+	/* The way from the root may be closed to this user, or too long. */
+	if ((fd == -EACCES || fd == -ENAMETOOLONG) && at_start(path, sizeof(path))) {
 		expand(path, sizeof(path), config.report);
 		fd = sys(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	}
 	if (fd < 0)
 		return;
-	sys(SYS_write, fd, t->p, t->n);
+	text_out(fd, t->p, t->n);
 	sys(SYS_close, fd);
 }
 

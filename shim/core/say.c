@@ -1,7 +1,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../sys.h"
 #include "say.h"
 #include "text.h"
 
@@ -23,5 +22,5 @@ void say(const char *format, ...)
 	}
 	/* One line, whatever was in the value that is quoted. */
 	text_plain(text, n - 1);
-	sys(SYS_write, 2, text, n);
+	text_out(2, text, n);
 }

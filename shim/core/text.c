@@ -1,7 +1,11 @@
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "../sys.h"
 #include "text.h"
@@ -116,6 +120,24 @@ void text_line(struct text *t, const char *s)
 	text_add(t, s, strlen(s));
 	if (t->n > from)
 		text_plain(t->p + from, t->n - from);
+}
+
+void text_out(int fd, const char *p, size_t n)
+{
+	const uint64_t pipe = 1UL << (SIGPIPE - 1), size = 1UL << (SIGXFSZ - 1), both = pipe | size;
+	struct timespec now = {0, 0};
+	uint64_t mask = 0, pending = 0, raised;
+	long r;
+
+	sys(SYS_rt_sigprocmask, SIG_BLOCK, &both, &mask, sizeof(mask));
+	/* What the program blocks may be pending for itself. */
+	if (mask & both)
+		sys(SYS_rt_sigpending, &pending, sizeof(pending));
+	r = sys(SYS_write, fd, p, n);
+	raised = (r == -EPIPE ? pipe : r == -EFBIG ? size : 0) & ~pending;
+	if (raised)
+		sys(SYS_rt_sigtimedwait, &raised, 0, &now, sizeof(raised));
+	sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
 }
 
 void text_free(struct text *t)

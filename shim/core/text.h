@@ -23,6 +23,11 @@ void text_line(struct text *t, const char *s);
  * terminals obey), and what is not UTF-8, as '?', byte by byte. NUL need not end it.
  */
 void text_plain(char *s, size_t n);
+/*
+ * One write(2). That nobody reads there, or that the file may not grow, is no
+ * reason for the program to die: no signal comes of it.
+ */
+void text_out(int fd, const char *p, size_t n);
 void text_free(struct text *t);
 /* Bytes of the character that begins here, 1 to 4, or 0: not UTF-8 (RFC 3629). A NUL is to end it. */
 int text_utf8(const char *s);

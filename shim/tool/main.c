@@ -39,21 +39,39 @@ static const struct option own_options[] = {
 
 void complain(const char *format, ...)
 {
-	char text[PIPE_BUF];
+	char line[PIPE_BUF], *text;
+	const int tail = 512, most = sizeof(line) - sizeof("blktune: ...\n");
 	va_list ap;
-	int head = snprintf(text, sizeof(text), "blktune: ");
+	size_t n;
+	int len;
 
 	va_start(ap, format);
-	int n = vsnprintf(text + head, sizeof(text) - head - 1, format, ap);
+	len = vasprintf(&text, format, ap);
 	va_end(ap);
-	if (n < 0)
+	if (len < 0)
 		return;
-	n = strlen(text);
+	/* Of a name that is too long the middle goes: what is wrong with it stands behind it. */
+	if (len > most)
+		snprintf(line, sizeof(line) - 1, "blktune: %.*s...%s", most - tail, text,
+			text + len - tail);
+	else
+		snprintf(line, sizeof(line) - 1, "blktune: %s", text);
+	free(text);
 	/* One line, whatever was in the names that are quoted. */
-	text_plain(text, n);
-	text[n++] = '\n';
-	if (write(2, text, n) < 0)
-		return;
+	n = strlen(line);
+	text_plain(line, n);
+	line[n++] = '\n';
+	text_out(2, line, n);
+}
+
+const char *clean(const char *s)
+{
+	char *copy = strdup(s);
+
+	if (!copy)
+		abort();
+	text_plain(copy, strlen(copy));
+	return copy;
 }
 
 static int help(void)
@@ -183,7 +201,8 @@ static void refuse(const char *word, int option)
 {
 	if (!option)
 		choose_unknown(word + 2);
-	else if (option < CHOICE && !strchr(letters, option))
+	/* The first two of letters are getopt's own. */
+	else if (option < CHOICE && !strchr(letters + 2, option))
 		complain("-%c: no such option; blktune -h lists them", option);
 	else
 		complain("%.*s takes no value", (int)strcspn(word, "="), word);

@@ -10,7 +10,6 @@
 
 #include "../core/config.h"
 #include "../core/say.h"
-#include "../core/text.h"
 #include "tool.h"
 
 extern char **environ;
@@ -56,6 +55,14 @@ const struct choice choices[] = {
 };
 
 const int choices_count = sizeof(choices) / sizeof(*choices);
+
+/* How much of a word of any length is quoted, and what stands for the rest. */
+#define QUOTED 64
+
+static const char *dots(size_t len)
+{
+	return len > QUOTED ? "..." : "";
+}
 
 static bool chosen[sizeof(choices) / sizeof(*choices)];
 
@@ -112,7 +119,8 @@ bool choose(int i, const char *value)
 		value = c->implied;
 	wanted = expected(c->variable, value);
 	if (wanted) {
-		complain("--%s=%.64s: expected %s", c->option, value, wanted);
+		complain("--%s=%.*s%s: expected %s", c->option, QUOTED, value,
+			dots(strlen(value)), wanted);
 		return false;
 	}
 	if (setenv(c->variable, value, 1)) {
@@ -155,10 +163,9 @@ void choose_unknown(const char *name)
 {
 	char variable[48] = "BLKTUNE_";
 	size_t n = strlen(variable), len = strcspn(name, "=");
+	int some = len < QUOTED ? len : QUOTED;
 	const char *nearest;
 
-	if (len > 64)
-		len = 64;
 
 	if (ambiguous(name, len))
 		return;
@@ -167,15 +174,16 @@ void choose_unknown(const char *name)
 	variable[n] = 0;
 	judge(variable, "");
 	nearest = strstr(heard, "the nearest is ");
-	nearest = nearest ? nearest + strlen("the nearest is ") : "";
+	/* A variable's own name, such as --READ_BLOCK, is at no distance. */
+	nearest = nearest ? nearest + strlen("the nearest is ") : variable;
 	for (int i = 0; i < choices_count; i++) {
 		if (strcmp(choices[i].variable, nearest))
 			continue;
-		complain("--%.*s: no such option; the nearest is --%s", (int)len, name,
+		complain("--%.*s: no such option; the nearest is --%s", some, name,
 			choices[i].option);
 		return;
 	}
-	complain("--%.*s: no such option; blktune -h lists them", (int)len, name);
+	complain("--%.*s%s: no such option; blktune -h lists them", some, name, dots(len));
 }
 
 static int choice_of(const char *entry)
@@ -251,19 +259,6 @@ static bool show_block(const char *variable, bool own)
 	return true;
 }
 
-/* A line; from NULL: where it comes from needs no words. */
-static void show(const char *variable, const char *value, const char *from, const char *option)
-{
-	struct text t = {0};
-
-	text_line(&t, value);
-	if (from)
-		printf("%-22s %-24.*s %s%s\n", variable, (int)t.n, t.p, from, option);
-	else
-		printf("%-22s %.*s\n", variable, (int)t.n, t.p);
-	text_free(&t);
-}
-
 void settings_show(const char *preload)
 {
 	settings_read();
@@ -274,12 +269,13 @@ void settings_show(const char *preload)
 
 		if (show_block(c->variable, value && !refused))
 			continue;
+		printf("%-22s %-24s ", c->variable, value && !refused ? clean(value) : c->standing);
 		if (!value || refused)
-			show(c->variable, c->standing, "default", "");
+			printf("default\n");
 		else if (chosen[i])
-			show(c->variable, value, "option --", c->option);
+			printf("option --%s\n", c->option);
 		else
-			show(c->variable, value, "environment", "");
+			printf("environment\n");
 	}
-	show("LD_PRELOAD", preload, NULL, NULL);
+	printf("%-22s %s\n", "LD_PRELOAD", clean(preload));
 }

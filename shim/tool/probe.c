@@ -258,10 +258,11 @@ static void show(const struct probe *p)
 						    : "file";
 	char text[256], engine[64 + 256];
 
-	printf("%s\n  what          %s\n", p->path, kind);
+	printf("%s\n  what          %s\n", clean(p->path), kind);
 	if (!S_ISBLK(p->st.st_mode))
 		printf("  filesystem    %s%s%s%s%s\n", *p->fs_name ? p->fs_name : "not known",
-			*p->mount ? " on " : "", p->mount, *p->source ? " from " : "", p->source);
+			*p->mount ? " on " : "", clean(p->mount), *p->source ? " from " : "",
+			clean(p->source));
 	if (p->dev)
 		printf("  device        %u:%u", major(p->dev), minor(p->dev));
 	else

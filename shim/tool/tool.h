@@ -14,6 +14,9 @@
 /* One line on stderr, in one write: "blktune: " and the formatted text. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A copy without what a terminal might obey; the launcher ends before it need be freed. */
+const char *clean(const char *s);
+
 /* --- options.c: settings as options --- */
 
 /* An option that sets a variable; the library's settings are all of this kind. */

@@ -40,7 +40,7 @@ static inline void fuzz_readable(const char *text, size_t n)
 
 static int fuzz_lines; /* said since the target set it to 0 */
 
-/* In place of write(2) to stderr: a line, whole, and the only one of this write. */
+/* In place of text_out: a line, whole, and the only one of this write. */
 static inline long fuzz_heard(int fd, const char *text, size_t n)
 {
 	must(fd == 2 && n > 10 && n <= 4096);
