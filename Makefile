@@ -63,10 +63,15 @@ check-all: all
 clients-table: all
 	tests/clients-table
 
-# Minutes of random operations, bare and under the shim: make soak MINUTES=30
+# Which lines the tests reach: make coverage, or FILES="tests/stdio.bats ..." for those of some.
+coverage:
+	tests/coverage $(FILES)
+
+# Minutes of random operations, bare and under the shim, each time others: make soak MINUTES=30
 MINUTES ?= 10
+SEED ?= $(shell date +%s)
 soak: all
-	tests/exerciser --matrix -t $(MINUTES)
+	tests/exerciser --matrix -w each -n 2000 -s $(SEED) -t $(MINUTES)
 
 # All experiments, under 40 minutes; the essentials, how far from the disk's limit first, under 4.
 bench: all
@@ -104,5 +109,5 @@ deb:
 clean:
 	rm -rf build libblktune.so blktune
 
-.PHONY: all demo check check-all clients-table soak bench bench-quick install uninstall deb clean FORCE
+.PHONY: all demo check check-all clients-table coverage soak bench bench-quick install uninstall deb clean FORCE
 -include $(OBJECTS:.o=.d) $(TOOL:.o=.d)
