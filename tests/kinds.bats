@@ -249,6 +249,49 @@ int main(void)
 EOF
 }
 
+# What liburing and libaio do, they do by system calls of their own: nobody sees it.
+@test "programs with a library of asynchronous calls" {
+	local dir=$BATS_TEST_TMPDIR name
+	cat >"$dir/x.c" <<'EOF'
+#include "shim/sys.h"
+long unseen_pwrite(int fd, const void *p, long n, long off) { return sys(SYS_pwrite64, fd, p, n, off); }
+long unseen_pread(int fd, void *p, long n, long off) { return sys(SYS_pread64, fd, p, n, off); }
+EOF
+	cat >"$dir/job.c" <<'EOF'
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+long unseen_pwrite(int, const void *, long, long), unseen_pread(int, void *, long, long);
+static char b[5000];
+int main(void)
+{
+	int f = open("in", O_RDWR), w = open("out", O_RDWR | O_CREAT, 0644), news = 0;
+	for (int i = 0; i < 300; i++) {
+		read(f, b, sizeof(b));
+		news += !memcmp(b, "news", 4);
+		unseen_pwrite(f, "news", 4, (i + 1) * 5000L);
+	}
+	printf("%d news\n", news);
+	for (int i = 0; i < 300; i++) {
+		memset(b, i, sizeof(b));
+		write(w, b, sizeof(b));
+		b[7] = 0;
+		news -= unseen_pread(w, b, sizeof(b), i * 5000L) == sizeof(b) && b[7] == (char)i;
+	}
+	printf("%d\n", news);
+	return 0;
+}
+EOF
+	for name in liburing.so.2 libaio.so.1; do
+		"${CC:-cc}" -shared -fPIC -I"$ROOT" -Wl,-soname,$name -o "$dir/$name" "$dir/x.c"
+		"${CC:-cc}" -O1 -w -o "$BATS_TEST_TMPDIR/job" "$dir/job.c" "$dir/$name" -Wl,-rpath,"$dir"
+		job "$BATS_TEST_TMPDIR/job" </dev/null
+		shim BLKTUNE_REPORT="$dir/report.json" "$BATS_TEST_TMPDIR/job"
+		jq -e '.files | length == 2 and all(.[]; .reason == "aio")' "$dir/report.json"
+	done
+}
+
 @test "other libraries read and write before main and at exit" {
 	local dir=$BATS_TEST_TMPDIR
 	cat >"$dir/x.c" <<'EOF'

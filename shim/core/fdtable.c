@@ -250,15 +250,6 @@ void fdtable_reset(int fd)
 		drop(__atomic_exchange_n(s, NULL, __ATOMIC_ACQ_REL), fd);
 }
 
-static enum reason reason_of(int flags)
-{
-	if (flags & O_APPEND)
-		return REASON_APPEND;
-	if (flags & (O_DIRECT | O_DSYNC))
-		return REASON_SYNC;
-	return REASON_NONE;
-}
-
 void fdtable_open(int fd, int flags, const char *path)
 {
 	uint32_t index;
@@ -281,7 +272,7 @@ void fdtable_open(int fd, int flags, const char *path)
 		file_lock(f);
 	file_init(f, fd, flags);
 	f->index = index;
-	f->reason = reason_of(flags);
+	f->reason = policy_flags(flags);
 	f->low = fd <= 2;
 	file_set_state(f, f->reason ? FILE_PASSED : FILE_FRESH);
 	/*

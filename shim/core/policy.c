@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <link.h>
 #include <linux/fs.h>
 #include <poll.h>
 #include <string.h>
@@ -277,6 +278,32 @@ static struct {
 	uint64_t dev, ino;
 } inherited[INHERITED];
 static int inherited_known;
+
+static bool async_linked;
+
+static int is_async(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+
+	(void)size, (void)arg;
+	return !strncmp(name, "liburing.so", 11) || !strncmp(name, "libaio.so", 9);
+}
+
+void policy_init(void)
+{
+	async_linked = dl_iterate_phdr(is_async, NULL);
+}
+
+enum reason policy_flags(int flags)
+{
+	if (async_linked)
+		return REASON_AIO;
+	if (flags & O_APPEND)
+		return REASON_APPEND;
+	if (flags & (O_DIRECT | O_DSYNC))
+		return REASON_SYNC;
+	return REASON_NONE;
+}
 
 void policy_forget(void)
 {

@@ -19,6 +19,13 @@ bool policy_small_write(struct file *f, size_t n);
  * filesystem accepts the flag without meaning it, the file is to be released.
  */
 bool policy_direct(struct file *f, bool write);
+/*
+ * Once, early: is the program linked with liburing or libaio? These make their
+ * system calls themselves, unseen, and may do so on any file of it.
+ */
+void policy_init(void);
+/* Why a file opened with these open(2) flags is not for us from the start, or REASON_NONE. */
+enum reason policy_flags(int flags);
 /* Is there room on the file's filesystem for what the process holds, and more? */
 bool policy_space(struct file *f);
 /* Transfers in flight for one file: BLKTUNE_DEPTH, or what the engine is good for; at least 1. */

@@ -54,6 +54,8 @@ void process_init(char **env)
 	if ((*config.programs && !config_match(config.programs, name)) ||
 		(*config.skip_programs && config_match(config.skip_programs, name)))
 		config.on = false;
+	if (config.on)
+		policy_init();
 	report_init();
 	for (int fd = 0; fd <= 1 && config.on && config.stdio; fd++)
 		adopt(fd);
