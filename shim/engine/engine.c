@@ -123,6 +123,18 @@ void engine_close(void)
 	lock_drop(&submitting);
 }
 
+void engine_land(void)
+{
+	if (__atomic_load_n(&engine_flying, __ATOMIC_ACQUIRE) <= 0)
+		return;
+	lock_take(&submitting);
+	lock_take(&reaping);
+	while (engine == &engine_uring && __atomic_load_n(&engine_flying, __ATOMIC_ACQUIRE) > 0)
+		engine->reap();
+	lock_drop(&reaping);
+	lock_drop(&submitting);
+}
+
 bool engine_had_workers(void)
 {
 	return used == &engine_uring;

@@ -36,6 +36,13 @@ int engine_depth(void);
 const char *engine_name(void);
 /* Nothing is in flight: gives the kernel's side back (before unshare, seccomp, exit). */
 void engine_close(void);
+/*
+ * Before epoll_wait(2) or sigtimedwait(2): what is in flight lands. A completion
+ * of io_uring's is taken in by the thread that submitted it, which is woken for
+ * that as for a signal (TIF_NOTIFY_SIGNAL); other calls are restarted then, these
+ * would return EINTR.
+ */
+void engine_land(void);
 /* Has the kernel made threads of its own for us? */
 bool engine_had_workers(void);
 /* In a child: the kernel's side stayed with the parent. */

@@ -384,6 +384,8 @@ WRAP(int, pidfd_open, (pid_t pid, unsigned int flags))
 
 WRAP(int, pidfd_getfd, (int pidfd, int fd, unsigned int flags))
 {
+	/* The process may be this one: then there are two of one description. */
+	file_release_fd(fd, REASON_PASSED_ON);
 	return fresh(next(pidfd_getfd)(pidfd, fd, flags));
 }
 #endif

@@ -92,8 +92,10 @@ WRAP(int, fclose, (FILE *f))
 
 WRAP(int, fcloseall, (void))
 {
+	/* It flushes, and leaves the descriptors open. */
+	int r = next(fcloseall)();
 	file_settle_all();
-	return next(fcloseall)();
+	return r;
 }
 
 WRAP(DIR *, fdopendir, (int fd))

@@ -3,6 +3,7 @@
  * that nobody who follows a file waits for more than a moment. Sleeps shorter
  * than 100 ms, and waits that end within it, leave it alone.
  */
+#include "../engine/engine.h"
 #include "wrap.h"
 
 #define MOMENT_MS 100
@@ -82,12 +83,14 @@ WRAP(int, sigwait, (const sigset_t *set, int *sig))
 WRAP(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info))
 {
 	file_drain_all();
+	engine_land();
 	return waited(next(sigwaitinfo)(set, info));
 }
 
 WRAP(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t))
 {
 	before_wait(!t || long_enough(t));
+	engine_land();
 	return waited(next(sigtimedwait)(set, info, t));
 }
 
@@ -170,6 +173,7 @@ WRAP(int, __poll_chk, (struct pollfd *fds, nfds_t n, int timeout, size_t size))
 
 WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int n, int timeout))
 {
+	engine_land();
 	if (splits_ms(timeout)) {
 		int r = next(epoll_wait)(fd, events, n, MOMENT_MS);
 		if (r)
@@ -181,6 +185,7 @@ WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int n, int timeout))
 
 WRAP(int, epoll_pwait, (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask))
 {
+	engine_land();
 	if (splits_ms(timeout)) {
 		int r = next(epoll_pwait)(fd, events, n, MOMENT_MS, mask);
 		if (r)
