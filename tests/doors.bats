@@ -15,6 +15,8 @@ setup_file() {
 @test "other programs, signals to oneself, ends of every kind" { job "$(helper doors)" ends </dev/null; }
 @test "prints by number, and a limit set by number" { job "$(helper doors)" prints </dev/null; }
 
+@test "calls that fail leave a file that is read ahead where it was" { job "$(helper doors)" refused </dev/null; }
+
 @test "fortified forms" {
 	local dir=$BATS_TEST_TMPDIR
 	"${CC:-cc}" -D_GNU_SOURCE -w -O2 -D_FORTIFY_SOURCE=2 -o "$dir/fortified" "$BATS_TEST_DIRNAME/doors.c" -pthread -lutil -lrt

@@ -272,6 +272,7 @@ static void end_by(int kind)
 	case 18: syscall(SYS_exit_group, 5); break;
 	case 19: syscall(SYS_execve, "/bin/true", argv, environ); break;
 	case 20: syscall(SYS_tgkill, getpid(), gettid(), SIGTERM); break;
+	case 22: syscall(SYS_exit, 5); break;
 	case 21: sigqueue(getpid(), SIGTERM, (union sigval){0}); break;
 	default: break;
 	}
@@ -282,7 +283,7 @@ static void leaves(void)
 {
 	char path[] = "end.00";
 
-	for (int kind = 0; kind < 22; kind++) {
+	for (int kind = 0; kind < 23; kind++) {
 		int status, master;
 
 		snprintf(path, sizeof(path), "end.%02d", kind);
@@ -345,10 +346,35 @@ static void prints(void)
 	dprintf(report, " %d\n", close(before));
 }
 
+/* --- refusals: calls that fail on a file that is read ahead, and leave it as it was --- */
+
+static void refused(void)
+{
+	char b[512];
+	int fd = fill("refused");
+
+	lseek(fd, 0, SEEK_SET);
+	for (int turn = 0; turn < 6; turn++) {
+		for (int i = 0; i < 20; i++)
+			if (read(fd, b, sizeof(b)) != sizeof(b))
+				_exit(9);
+		errno = 0;
+		long r = turn == 0   ? !!fdopendir(fd)
+			 : turn == 1 ? syscall(SYS_dup3, 900, fd, 0)
+			 : turn == 2 ? syscall(SYS_dup3, fd, fd, 0)
+			 : turn == 3 ? syscall(SYS_close_range, fd, fd, 1 << 20)
+			 : turn == 4 ? syscall(SYS_clone3, NULL, 0)
+				     : dup2(900, fd);
+		printf("%d: %ld %d", turn, r, errno);
+		printf(" %ld", (long)sys(SYS_lseek, fd, 0, SEEK_CUR) % 512);
+		printf(" %zd %ld\n", read(fd, b, sizeof(b)), (long)lseek(fd, 0, SEEK_CUR));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } kinds[] = {
-		{"waits", waits}, {"makers", makers}, {"ends", leaves}, {"prints", prints}};
+		{"waits", waits}, {"makers", makers}, {"ends", leaves}, {"prints", prints}, {"refused", refused}};
 
 	memset(piece, 'p', sizeof(piece));
 	setvbuf(stdout, NULL, _IOLBF, 0);

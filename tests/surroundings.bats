@@ -80,7 +80,7 @@ root_with() {
 		rm -rf made; mkdir made; cd made; set -e
 		for i in 1 2 3 4 5 6 7 8 9; do echo "line $i" >>log; done; cat log | tr a-z A-Z | head -n 3
 		sed -i "s/line/LINE/" log; grep -c LINE log; awk "{ s += \$2 } END { print s }" log
-		tar cf - log | gzip -nc >log.tgz; gzip -dc log.tgz | tar xf - -O | tail -n 1
+		tar cf - --mtime=@1 log | gzip -nc >log.tgz; gzip -dc log.tgz | tar xf - -O | tail -n 1
 		install -m 600 ../in installed; mv installed moved; ln moved hard; ln -s moved soft; stat -c "%a %s %h" moved soft
 		t=$(mktemp ./XXXXXX); chmod 644 $t; mv $t plain; touch -d "2001-02-03 04:05:06" plain; stat -c %Y plain
 		(cp ../in a & cp ../in b & wait); cksum a b; split -b 1M ../in part.; cat part.* | cksum; rm part.*

@@ -416,6 +416,9 @@ WRAP(long, syscall, (long nr, ...))
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
+	/* A worker of a ring's is a thread, too: the status would be that one's. */
+	if (nr == SYS_exit && __libc_single_threaded)
+		nr = SYS_exit_group;
 	syscall_before(nr, a);
 	long r = real.syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	syscall_after(nr, a, r);

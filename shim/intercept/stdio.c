@@ -100,8 +100,10 @@ WRAP(int, fcloseall, (void))
 
 WRAP(DIR *, fdopendir, (int fd))
 {
-	fdtable_close(fd);
-	return next(fdopendir)(fd);
+	DIR *d = next(fdopendir)(fd);
+	if (d)
+		fdtable_reset(fd);
+	return d;
 }
 
 /* dprintf writes inside libc. */

@@ -115,6 +115,9 @@ static int forks(long nr, const long *a)
 	case SYS_clone:
 		return a[0] & CLONE_VM ? 2 : 1;
 	case SYS_clone3:
+		/* Some ask with NULL whether the call is there. */
+		if (!memory_ok_now((void *)a[0], sizeof(unsigned long long)))
+			return 0;
 		return *(const unsigned long long *)a[0] & CLONE_VM ? 2 : 1;
 #ifdef SYS_vfork
 	case SYS_vfork:
@@ -134,20 +137,27 @@ static void submits(const long *a)
 			file_release_fd(list[i]->aio_fildes, REASON_AIO);
 }
 
+/* A number that the call takes away; where it fails, the file is the kernel's from now on. */
+static void goes(int fd)
+{
+	file_release_fd(fd, REASON_RAW);
+	fdtable_close(fd);
+}
+
 static void closes(long nr, const long *a)
 {
 	if (nr == SYS_close)
-		fdtable_close(a[0]);
+		goes(a[0]);
 	else if (nr == SYS_dup3)
-		fdtable_close(a[1]);
+		goes(a[1]);
 #ifdef SYS_dup2
 	else if (nr == SYS_dup2 && a[0] != a[1])
-		fdtable_close(a[1]);
+		goes(a[1]);
 #endif
 	else if (nr == SYS_close_range && !(a[2] & 4))
 		for (int fd = fdtable_next((int)a[0] - 1); fd >= 0 && (unsigned)fd <= (unsigned)a[1];
 			fd = fdtable_next(fd))
-			fdtable_close(fd);
+			goes(fd);
 }
 
 void syscall_before(long nr, const long *a)
@@ -170,6 +180,8 @@ void syscall_before(long nr, const long *a)
 		process_off(REASON_AIO);
 	else if (nr == SYS_execve || nr == SYS_execveat)
 		process_before_exec();
+	else if (nr == SYS_exit) /* of the last thread it is the end of the process */
+		file_settle_all();
 	else if (nr == SYS_exit_group || nr == SYS_kill || nr == SYS_tgkill || nr == SYS_tkill)
 		process_settle(nr == SYS_exit_group);
 	else if (nr == SYS_seccomp || (nr == SYS_prctl && a[0] == PR_SET_SECCOMP))
