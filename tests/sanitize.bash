@@ -1,4 +1,4 @@
-# For sanitize.bats and all-sanitize.bats: the library built with gcc's sanitizers.
+# For sanitize.bats: the library built with gcc's sanitizers. The wrappers and real.c are not.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # What the exerciser may not do there: start programs that lack the sanitizer's runtime, or
