@@ -13,8 +13,10 @@ setup_file() {
 @test "waits: whoever ends them has seen all of the file" { job "$(helper doors)" waits </dev/null; }
 @test "descriptors of other kinds, on a number that was closed unseen" { job "$(helper doors)" makers </dev/null; }
 @test "other programs, signals to oneself, ends of every kind" { job "$(helper doors)" ends </dev/null; }
-@test "prints by number, and a limit set by number" { job "$(helper doors)" prints </dev/null; }
+@test "prints by number, by streams that end together, and a limit" { job "$(helper doors)" prints </dev/null; }
 
+@test "a limit on file size does not reach back to what was written before it" { job "$(helper doors)" limits </dev/null; }
+@test "calls by number on a path: what is pending is there before" { job "$(helper doors)" numbers </dev/null; }
 @test "calls that fail leave a file that is read ahead where it was" { job "$(helper doors)" refused </dev/null; }
 
 @test "fortified forms" {

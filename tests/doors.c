@@ -92,6 +92,19 @@ static void on(int sig)
 	signalled = sig;
 }
 
+/* Of a file that is larger: more of it is on its way then. */
+static void read_some(const char *path)
+{
+	static int fd = -1;
+	char b[512];
+
+	close(fd);
+	fd = open(path, O_RDONLY);
+	for (int i = 0; i < 20; i++)
+		if (read(fd, b, sizeof(b)) != sizeof(b))
+			_exit(9);
+}
+
 static int wait_by(int kind)
 {
 	struct pollfd p = {ends[0], POLLIN, 0};
@@ -100,9 +113,12 @@ static int wait_by(int kind)
 	struct epoll_event e = {.events = EPOLLIN};
 	struct rusage usage;
 	siginfo_t info = {0};
+	sigset_t usr;
 	fd_set set;
 	int status = 0, ep, r = -1;
 
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
 	FD_ZERO(&set);
 	FD_SET(ends[0], &set);
 	switch (kind) {
@@ -117,6 +133,7 @@ static int wait_by(int kind)
 	case 8:
 		ep = epoll_create1(0);
 		epoll_ctl(ep, EPOLL_CTL_ADD, ends[0], &e);
+		read_some("wait.00");
 		r = kind == 7 ? epoll_wait(ep, &e, 1, 60000) : epoll_pwait(ep, &e, 1, -1, NULL);
 		close(ep);
 		return r;
@@ -124,6 +141,9 @@ static int wait_by(int kind)
 	case 10: return nanosleep(&minute, NULL);
 	case 11: return clock_nanosleep(CLOCK_MONOTONIC, 0, &minute, NULL);
 	case 12: return usleep(59000000);
+	case 18: read_some("wait.00"); return sigwaitinfo(&usr, NULL);
+	case 19: read_some("wait.00"); return sigtimedwait(&usr, NULL, &minute);
+	case 20: return sigwait(&usr, &status) ? -1 : status;
 	case 13: return wait4(other, &status, 0, &usage) == other ? status : -1;
 	case 14: return waitid(P_PID, other, &info, WEXITED) ? -1 : info.si_status;
 	case 15: return waitpid(other, &status, 0) == other ? status : -1;
@@ -142,9 +162,16 @@ static void waits(void)
 	sigaction(SIGUSR2, &a, NULL);
 	if (pipe(ends))
 		_exit(9);
-	for (int kind = 0; kind < 18; kind++) {
-		int how = kind < 9 ? BYTE : kind < 13 ? SIGNAL : EXIT;
+	for (int kind = 0; kind < 21; kind++) {
+		int how = kind < 9 ? BYTE : kind < 13 || kind > 17 ? SIGNAL : EXIT;
 
+		if (kind == 18) {
+			sigset_t usr;
+
+			sigemptyset(&usr);
+			sigaddset(&usr, SIGUSR1);
+			sigprocmask(SIG_BLOCK, &usr, NULL);
+		}
 		snprintf(path, sizeof(path), "wait.%02d", kind);
 		begin(path, how);
 		int fd = fill(path);
@@ -302,6 +329,98 @@ static void leaves(void)
 	}
 }
 
+/* --- limits: on what is pending, by every door --- */
+
+static void limits(void)
+{
+	char path[] = "limit.0";
+
+	for (int kind = 0; kind < 5; kind++) {
+		int status;
+
+		snprintf(path, sizeof(path), "limit.%d", kind);
+		fflush(stdout);
+		if (!fork()) {
+			struct rlimit64 limit;
+			int r = -1;
+
+			signal(SIGXFSZ, SIG_IGN);
+			getrlimit64(RLIMIT_FSIZE, &limit);
+			limit.rlim_cur = 100000;
+			int fd = fill(path);
+			if (kind == 0)
+				r = setrlimit64(RLIMIT_FSIZE, &limit);
+			else if (kind == 1)
+				r = prlimit64(0, RLIMIT_FSIZE, &limit, NULL);
+			else if (kind == 2)
+				r = syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &limit, NULL);
+			else if (kind == 3)
+				r = syscall(SYS_setrlimit, RLIMIT_FSIZE, &limit);
+			else /* only asks */
+				r = prlimit64(0, RLIMIT_FSIZE, NULL, &limit);
+			ssize_t n = write(fd, piece, PIECE);
+			_exit(r ? 99 : n < 0 ? errno : 0);
+		}
+		wait(&status);
+		printf("%d: %x %ld\n", kind, status, (long)size_of(path));
+	}
+}
+
+/* --- numbers: calls by number whose subject is a path: what is pending is there before --- */
+
+static long by_number(int kind, const char *path)
+{
+	struct { unsigned long long flags, mode, resolve; } how = {O_RDWR, 0, 0};
+
+	switch (kind) {
+	case 0: return syscall(SYS_setxattr, path, "user.a", "b", 1, 0);
+	case 1: return syscall(SYS_lsetxattr, path, "user.a", "b", 1, 0);
+	case 2: return syscall(SYS_removexattr, path, "user.none");
+	case 3: return syscall(SYS_lremovexattr, path, "user.none");
+	case 4: return syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)) >= 0;
+	case 5: return syscall(SYS_utimensat, AT_FDCWD, path, NULL, 0);
+	case 6: return syscall(SYS_fchmodat, AT_FDCWD, path, 0600);
+	case 7: return syscall(SYS_fchownat, AT_FDCWD, path, -1, -1, 0);
+	case 8: return syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, "number.link", 0);
+	case 9: return syscall(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, path, 0);
+#ifdef SYS_open
+	case 10: return syscall(SYS_renameat, AT_FDCWD, path, AT_FDCWD, path);
+	case 11: return syscall(SYS_lchown, path, -1, -1);
+	case 12: return syscall(SYS_futimesat, AT_FDCWD, path, NULL);
+	case 13: return syscall(SYS_chmod, path, 0600);
+	case 14: return syscall(SYS_chown, path, -1, -1);
+	case 15: return syscall(SYS_utimes, path, NULL);
+	case 16: return syscall(SYS_link, path, "number.link2");
+	case 17: return syscall(SYS_rename, path, path);
+	case 18: return syscall(SYS_open, path, O_RDONLY) >= 0;
+#endif
+	default: return -2;
+	}
+}
+
+static void numbers(void)
+{
+	for (int kind = 0; kind < 19; kind++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "number.%02d", kind);
+		int fd = fill(path);
+		errno = 0;
+		long r = by_number(kind, path);
+		printf("%d: %ld %d", kind, r, errno);
+		printf(" %ld\n", (long)size_of(path));
+		close(fd);
+	}
+	/* creat cuts what is pending, and it stays cut */
+	int fd = fill("number.cut"), other = -1;
+#ifdef SYS_creat
+	other = syscall(SYS_creat, "number.cut", 0600);
+#endif
+	printf("%d %ld", other >= 0, (long)size_of("number.cut"));
+	close(fd);
+	printf(" %ld\n", (long)size_of("number.cut"));
+}
+
 /* --- prints: by number, between writes --- */
 
 static int out(int fd, const char *format, ...)
@@ -374,7 +493,7 @@ static void refused(void)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } kinds[] = {
-		{"waits", waits}, {"makers", makers}, {"ends", leaves}, {"prints", prints}, {"refused", refused}};
+		{"waits", waits}, {"makers", makers}, {"ends", leaves}, {"limits", limits}, {"numbers", numbers}, {"prints", prints}, {"refused", refused}};
 
 	memset(piece, 'p', sizeof(piece));
 	setvbuf(stdout, NULL, _IOLBF, 0);

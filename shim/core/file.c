@@ -443,15 +443,19 @@ struct release_inode {
 	enum reason reason;
 };
 
+void file_known(struct file *f, const struct stat64 *st)
+{
+	f->dev = st->st_dev;
+	/* Who sees the one without the lock sees the other. */
+	__atomic_store_n(&f->ino, st->st_ino, __ATOMIC_RELEASE);
+}
+
 void file_identify(struct file *f)
 {
 	struct stat64 st;
 
-	if (!f->ino && !sys_failed(sys(SYS_fstat, f->fd, &st))) {
-		f->dev = st.st_dev;
-		/* Who sees the one without the lock sees the other. */
-		__atomic_store_n(&f->ino, st.st_ino, __ATOMIC_RELEASE);
-	}
+	if (!f->ino && !sys_failed(sys(SYS_fstat, f->fd, &st)))
+		file_known(f, &st);
 }
 
 static void release_one(struct file *f, void *arg)

@@ -325,7 +325,8 @@ void file_set_state(struct file *f, enum state state);
 int file_release(struct file *f, enum reason reason);
 /* The kernel's offset may have moved: ask it. The file is settled and idle. */
 void file_resync(struct file *f);
-/* Asks for its device and inode where they are not known. */
+/* Its device and inode: as fstat(2) told, or asked for where they are not known. */
+void file_known(struct file *f, const struct stat64 *st);
 void file_identify(struct file *f);
 int file_set_direct(struct file *f, bool on);
 void file_set_pos(struct file *f, off64_t pos);

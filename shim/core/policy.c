@@ -352,8 +352,7 @@ static enum reason classify(struct file *f, bool write)
 
 	if (file_off || sys_failed(sys(SYS_fstat, f->fd, &st)))
 		return REASON_RAW;
-	f->dev = st.st_dev;
-	f->ino = st.st_ino;
+	file_known(f, &st);
 	if (file_ending)
 		return REASON_EXITING;
 	if (S_ISCHR(st.st_mode))
@@ -397,8 +396,7 @@ bool policy_small_read(struct file *f, size_t n)
 		(uint64_t)st.st_size > config.read_block ||
 		(uint64_t)st.st_size >= config.direct_min)
 		return false;
-	f->dev = st.st_dev;
-	f->ino = st.st_ino;
+	file_known(f, &st);
 	f->size = st.st_size;
 	untracked_quietly(f);
 	/* Unless a signal handler has classified it. */

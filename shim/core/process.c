@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -331,6 +332,23 @@ bool process_workers_wait(void)
 		return false;
 	sys(SYS_nanosleep, &t, 0);
 	return true;
+}
+
+void process_before_limit(int what)
+{
+	if (what == RLIMIT_FSIZE)
+		file_settle_all();
+}
+
+void process_after_limit(int what)
+{
+	int error = errno;
+
+	if (what == RLIMIT_FSIZE) {
+		policy_limits();
+		file_release_all(REASON_LIMIT);
+	}
+	errno = error;
 }
 
 static void hold_again(struct undo *u)

@@ -375,34 +375,23 @@ WRAP(int, setns, (int fd, int type))
 	return r;
 }
 
-/* What is held was written under the limit that was. */
-static void old_limit(int what)
-{
-	if (what == RLIMIT_FSIZE)
-		file_settle_all();
-}
-
-static void new_limit(void)
-{
-	policy_limits();
-	file_release_all(REASON_LIMIT);
-}
-
 WRAP(int, setrlimit64, (__rlimit_resource_t what, const struct rlimit64 *limit))
 {
-	old_limit(what);
+	process_before_limit(what);
 	int r = next(setrlimit64)(what, limit);
-	if (!r && what == RLIMIT_FSIZE)
-		new_limit();
+	if (!r)
+		process_after_limit(what);
 	return r;
 }
 
 WRAP(int, prlimit64, (pid_t pid, __rlimit_resource_t what, const struct rlimit64 *limit, struct rlimit64 *old))
 {
-	old_limit(what);
+	if (!limit)
+		return next(prlimit64)(pid, what, limit, old);
+	process_before_limit(what);
 	int r = next(prlimit64)(pid, what, limit, old);
-	if (!r && limit && what == RLIMIT_FSIZE)
-		new_limit();
+	if (!r)
+		process_after_limit(what);
 	return r;
 }
 

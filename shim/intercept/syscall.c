@@ -128,6 +128,14 @@ static int forks(long nr, const long *a)
 	}
 }
 
+/* The resource whose limit is set, or -1. */
+static int limits(long nr, const long *a)
+{
+	if (nr == SYS_prlimit64)
+		return a[2] ? (int)a[1] : -1;
+	return nr == SYS_setrlimit ? (int)a[0] : -1;
+}
+
 static void submits(const long *a)
 {
 	struct iocb **list = (struct iocb **)a[2];
@@ -188,6 +196,8 @@ void syscall_before(long nr, const long *a)
 		process_off(REASON_SECCOMP);
 	else if (nr == SYS_unshare || nr == SYS_setns)
 		process_before_namespace();
+	else if (limits(nr, a) >= 0)
+		process_before_limit(limits(nr, a));
 	else if (kind == 1)
 		process_before_fork();
 	else if (kind == 2)
@@ -208,6 +218,8 @@ void syscall_after(long nr, const long *a, long result)
 {
 	if (forks(nr, a) == 1)
 		process_after_fork(result == 0);
+	else if (result >= 0 && limits(nr, a) >= 0)
+		process_after_limit(limits(nr, a));
 	/* Not ours, but known: a second description of a file that is. */
 	else if (result >= 0 && (nr == SYS_openat || nr == SYS_open_by_handle_at))
 		opened(result, a[2]);
