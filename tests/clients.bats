@@ -36,7 +36,7 @@ setup() { clients_begin; }
 @test "rsync -a, then changed files" { client rsync direct; }
 @test "xfsdump, xfsrestore" { client xfsdump direct; }
 @test "e2image -ra, -Q" { client e2image direct; }
-@test "partclone -c, restore" { RUNS='bare shim' client partclone direct; }
+@test "partclone -c, restore" { client partclone direct; }
 @test "sqlite3 .backup, .dump, vacuum into" { client sqlite_backup none locked; }
 @test "sqlite3 at work, with locks" { client sqlite_write none locked; }
 @test "mbuffer" { client mbuffer none sync; }

@@ -198,35 +198,32 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 	done
 }
 
+# on_device IMAGE DIR JOB: the job, in a fresh filesystem in the image, mounted there; status and output as of run.
+on_device() {
+	truncate -s 300M "$1"
+	mkfs.ext4 -q -O ^has_journal "$1"
+	mount -o loop,errors=continue "$1" "$2"
+	cd "$2"
+	run shim dash -c "$3"
+	cd /
+	umount "$2"
+	rm "$1"
+}
+
 # A device that cannot take more: its image lies, sparse, where there is no room.
 @test "a device that takes no more: the program hears of it, at the latest from fsync" {
-	local job base img dir=$FS/device
+	local job base
 	base=$(FS_SIZE=30M fs_make tmpfs:under)
-	img=$base/img
-	mkdir -p "$dir"
+	mkdir -p "$FS/device"
 	for job in "dd if='$IN' of=x bs=512 conv=fsync" "dd if='$IN' of=x bs=1M conv=fsync" "cp '$IN' x && sync x" \
 		"tar c -f x -C '${IN%/*}' in && sync x" "cat '$IN' >x && sync x"; do
-		truncate -s 300M "$img"
-		mkfs.ext4 -q -O ^has_journal "$img"
-		mount -o loop,errors=continue "$img" "$dir"
-		cd "$dir"
-		run shim dash -c "$job"
-		cd /
-		umount "$dir"
-		rm "$img"
+		on_device "$base/img" "$FS/device" "$job"
 		[ "$status" != 0 ] || fail "$job: $output"
 		[[ $output == *"nput/output error"* || $output == *"No space left"* ]] || fail "$job: $output"
 	done
 	# What goes direct is refused at once: these would end well bare, as they never ask.
 	for job in "cp '$IN' x" "dd if='$IN' of=x bs=512" "tar c -f x -C '${IN%/*}' in"; do
-		truncate -s 300M "$img"
-		mkfs.ext4 -q -O ^has_journal "$img"
-		mount -o loop,errors=continue "$img" "$dir"
-		cd "$dir"
-		run shim dash -c "$job"
-		cd /
-		umount "$dir"
-		rm "$img"
+		on_device "$base/img" "$FS/device" "$job"
 		[ "$status" != 0 ] || fail "$job: $output"
 	done
 }
