@@ -419,6 +419,17 @@ static void numbers(void)
 	printf("%d %ld", other >= 0, (long)size_of("number.cut"));
 	close(fd);
 	printf(" %ld\n", (long)size_of("number.cut"));
+#ifdef SYS_truncate
+	/* what was read ahead of a file that is cut is not there */
+	char b[512];
+	close(fill("number.read"));
+	fd = open("number.read", O_RDONLY);
+	printf("%zd", read(fd, b, sizeof(b)));
+	printf(" %ld", (long)syscall(SYS_truncate, "number.read", 1000));
+	printf(" %zd", read(fd, b, sizeof(b)));
+	printf(" %zd\n", read(fd, b, sizeof(b)));
+	close(fd);
+#endif
 }
 
 /* --- prints: by number, between writes --- */

@@ -62,6 +62,29 @@ filler() {
 	done
 }
 
+@test "others fill the disk: whatever ends the file says that bytes of it are lost" {
+	local door said pid how lost=0
+	cd "$FS/ext4"
+	for door in close fsync dup2 close_by_number fsync_by_number dup3_by_number write_by_number freopen; do
+		for how in bare shim; do
+			rm -f x filler "$BATS_TEST_TMPDIR"/{go,filled}
+			filler "$BATS_TEST_TMPDIR/go" "$PWD/filler" "$BATS_TEST_TMPDIR/filled" 3>&- 4>&- &
+			pid=$!
+			said=$("$how" "$(helper room)" "$door" x "$BATS_TEST_TMPDIR/go" "$BATS_TEST_TMPDIR/filled")
+			wait $pid
+			echo "$how, $said"
+			case "$how $said" in
+			*": success, all there" | "bare write_by_number: No space left on device, all there") ;;
+			"shim $door: No space left on device, "*) lost=$((lost + 1)) ;;
+			*) fail "$how, $said" ;;
+			esac
+		done
+	done
+	rm -f x filler
+	# held bytes were refused, or nothing is shown
+	[ $lost -ge 7 ] || fail "$lost refusals"
+}
+
 # fed COMMAND...: x from a pipe through which the second part comes when the disk is full.
 fed() {
 	local kind how said n

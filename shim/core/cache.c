@@ -142,7 +142,7 @@ static void push(struct file *f, off64_t off, ssize_t n, bool keep)
 	int e = cache_finish(f);
 
 	if (e) /* The kernel says this once: keep it for the program. */
-		f->late = e;
+		file_set_late(f, e);
 	next(sync_file_range)(f->fd, off, n, SYNC_FILE_RANGE_WRITE);
 	f->behind_low = off;
 	f->behind_high = off + n;

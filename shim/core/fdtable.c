@@ -92,7 +92,10 @@ struct file *file_get_locked(int fd)
 	for (;;) {
 		struct file *f = fdtable_peek(fd);
 
-		if (!f || file_off || (file_state(f) == FILE_PASSED && !report_on))
+		/* One that is the kernel's has nothing to say, but to the report, or of bytes that were lost. */
+		if (!f || file_off)
+			return NULL;
+		if (file_state(f) == FILE_PASSED && !report_on && !__atomic_load_n(&f->late, __ATOMIC_RELAXED))
 			return NULL;
 		if (!__libc_single_threaded) {
 			file_lock(f);

@@ -149,6 +149,20 @@ void file_mark_dirty(struct file *f, bool dirty)
 		file_dirty_at = clock_coarse();
 }
 
+void file_set_late(struct file *f, int e)
+{
+	__atomic_store_n(&f->late, e, __ATOMIC_RELAXED);
+}
+
+int file_late(struct file *f)
+{
+	int e = f->late;
+
+	if (e)
+		file_set_late(f, 0);
+	return e;
+}
+
 int file_set_direct(struct file *f, bool on)
 {
 	if (f->direct_set == on)
@@ -254,9 +268,9 @@ int file_close(struct file *f)
 	uint64_t since = wait_begin();
 	int e = cache_finish(f);
 	wait_end(&f->write, since);
+	int late = file_late(f);
 	if (!ret)
-		ret = f->late ? f->late : e;
-	f->late = 0;
+		ret = late ? late : e;
 	reader_drop(f);
 	/* Another thread's call may still come before the kernel's close. */
 	if (!__libc_single_threaded && f->state == FILE_TUNED) {
@@ -391,11 +405,7 @@ static int flush_for(struct file *f, enum reason reason)
 	int e = file_drain(f);
 
 	(void)reason;
-	if (!e && f->late) {
-		e = f->late;
-		f->late = 0;
-	}
-	return e;
+	return e ? e : file_late(f);
 }
 
 int file_flush_fd(int fd)
@@ -420,22 +430,39 @@ struct inode {
 /*
  * Inodes that this process has mapped: a mapping outlives its descriptor, and
  * must go on seeing writes and being seen by reads. Never shortened; when it
- * is full every further file counts as mapped.
+ * is full every further file counts as mapped. An entry counts once its
+ * inode's number is there; an inode may have two.
  */
 #define MAPPED_MOST 256
 static struct inode mapped[MAPPED_MOST];
 static unsigned mapped_count;
 
-bool file_was_mapped(const struct file *f)
+static bool is_mapped(struct inode i)
 {
 	unsigned n = __atomic_load_n(&mapped_count, __ATOMIC_ACQUIRE);
 
-	if (n >= MAPPED_MOST)
-		return true;
-	for (unsigned i = 0; i < n; i++)
-		if (mapped[i].ino == f->ino && mapped[i].dev == f->dev)
+	for (unsigned at = 0; at < n && at < MAPPED_MOST; at++)
+		if (__atomic_load_n(&mapped[at].ino, __ATOMIC_ACQUIRE) == i.ino && mapped[at].dev == i.dev)
 			return true;
-	return false;
+	return n > MAPPED_MOST;
+}
+
+static void set_mapped(struct inode i)
+{
+	if (is_mapped(i))
+		return;
+	unsigned at = __atomic_fetch_add(&mapped_count, 1, __ATOMIC_ACQ_REL);
+	if (at >= MAPPED_MOST) /* the count itself must not come round */
+		__atomic_store_n(&mapped_count, MAPPED_MOST + 1, __ATOMIC_RELEASE);
+	else {
+		mapped[at].dev = i.dev;
+		__atomic_store_n(&mapped[at].ino, i.ino, __ATOMIC_RELEASE);
+	}
+}
+
+bool file_was_mapped(const struct file *f)
+{
+	return is_mapped((struct inode){f->dev, f->ino});
 }
 
 struct release_inode {
@@ -476,15 +503,10 @@ void file_release_inode(int fd, enum reason reason)
 		!(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
 		return;
 	r.inode = (struct inode){st.st_dev, st.st_ino};
+	/* Said first: who opens it meanwhile, in another thread, sees it, or is seen. */
+	if (reason == REASON_MAPPED)
+		set_mapped(r.inode);
 	fdtable_each(release_one, &r);
-	if (reason != REASON_MAPPED)
-		return;
-	struct file same = {.dev = r.inode.dev, .ino = r.inode.ino};
-	if (file_was_mapped(&same))
-		return;
-	unsigned n = __atomic_fetch_add(&mapped_count, 1, __ATOMIC_ACQ_REL);
-	if (n < MAPPED_MOST)
-		mapped[n] = r.inode;
 }
 
 static void settle_inode(struct file *f, void *arg)

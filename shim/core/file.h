@@ -337,6 +337,9 @@ int file_offset(struct file *f);
 void file_count(struct counts *c, ssize_t bytes);
 void file_counted(struct file *f, struct counts *c, ssize_t moved);
 void file_mark_dirty(struct file *f, bool dirty);
+/* -errno of write-out for a later call of the program's; and it is said now: that, or 0. */
+void file_set_late(struct file *f, int e);
+int file_late(struct file *f);
 /* A file that was just taken from the list of free ones. */
 void file_init(struct file *f, int fd, int flags);
 /* Room for the blocks of a file that are in flight: DEPTH_MAX of them, or NULL. */

@@ -334,20 +334,17 @@ bool process_workers_wait(void)
 	return true;
 }
 
-void process_before_limit(int what)
+void process_before_limit(void)
 {
-	if (what == RLIMIT_FSIZE)
-		file_settle_all();
+	file_settle_all();
 }
 
-void process_after_limit(int what)
+void process_after_limit(void)
 {
 	int error = errno;
 
-	if (what == RLIMIT_FSIZE) {
-		policy_limits();
-		file_release_all(REASON_LIMIT);
-	}
+	policy_limits();
+	file_release_all(REASON_LIMIT);
 	errno = error;
 }
 

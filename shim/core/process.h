@@ -49,11 +49,11 @@ void process_before_namespace(void);
  */
 bool process_workers_wait(void);
 /*
- * Around setrlimit(2) of this resource. What is held was written under the
- * limit on file size that was; under another one, files are the kernel's.
+ * Around setrlimit(2) of RLIMIT_FSIZE. What is held was written under the
+ * limit that was; under another one, files are the kernel's.
  */
-void process_before_limit(int what);
-void process_after_limit(int what);
+void process_before_limit(void);
+void process_after_limit(void);
 /*
  * Around sending a signal. To this process, or a group that it is in: it may
  * end here, and what a handler writes is not held. A handler may jump out.

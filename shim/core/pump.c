@@ -316,8 +316,11 @@ ssize_t pump_not(int from, int to)
 {
 	int e = file_lend_fd(from);
 
-	if (!e)
-		e = file_lend_fd(to);
+	if (e)
+		return e;
+	e = file_lend_fd(to);
+	if (e)
+		file_take_back_fd(from);
 	return e ? e : PUMP_NOT;
 }
 

@@ -88,7 +88,7 @@ static void write_out(struct file *f, off64_t end)
 		e = next(fdatasync)(f->fd);
 	wait_end(&f->write, since);
 	if (e < 0) /* The kernel says this once: keep it for the program. */
-		f->late = -errno;
+		file_set_late(f, -errno);
 	f->buffered_low = f->buffered_high = 0;
 	f->loose = false;
 }
@@ -604,19 +604,12 @@ ssize_t writer_write(struct file *f, const void *buf, size_t n)
 	const unsigned char *from = buf;
 	off64_t first = file_pos(f);
 	size_t left = n;
+	int e = file_late(f);
 
-	if (f->late) {
-		int e = f->late;
-
-		f->late = 0;
+	if (!e && f->error)
+		e = writer_drain(f);
+	if (e)
 		return e;
-	}
-	if (f->error) {
-		int e = writer_drain(f);
-
-		if (e)
-			return e;
-	}
 	pace(f, n);
 	f->grain = n > UINT32_MAX ? UINT32_MAX : n;
 	if (!n || !writer_may_hold(f, n) || !memory_ok(f, buf, n, false))
@@ -632,8 +625,7 @@ ssize_t writer_write(struct file *f, const void *buf, size_t n)
 		if (!to) /* no buffer, or bytes before these that are refused */
 			return rest_through(f, from, left, n);
 		memcpy(to, from, room);
-		int e = writer_added(f, room);
-
+		e = writer_added(f, room);
 		if (e)
 			return writer_refused(f, first, e);
 		from += room;

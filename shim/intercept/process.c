@@ -377,21 +377,23 @@ WRAP(int, setns, (int fd, int type))
 
 WRAP(int, setrlimit64, (__rlimit_resource_t what, const struct rlimit64 *limit))
 {
-	process_before_limit(what);
+	if (what != RLIMIT_FSIZE)
+		return next(setrlimit64)(what, limit);
+	process_before_limit();
 	int r = next(setrlimit64)(what, limit);
 	if (!r)
-		process_after_limit(what);
+		process_after_limit();
 	return r;
 }
 
 WRAP(int, prlimit64, (pid_t pid, __rlimit_resource_t what, const struct rlimit64 *limit, struct rlimit64 *old))
 {
-	if (!limit)
+	if (what != RLIMIT_FSIZE || !limit)
 		return next(prlimit64)(pid, what, limit, old);
-	process_before_limit(what);
+	process_before_limit();
 	int r = next(prlimit64)(pid, what, limit, old);
 	if (!r)
-		process_after_limit(what);
+		process_after_limit();
 	return r;
 }
 
@@ -408,10 +410,10 @@ WRAP(long, syscall, (long nr, ...))
 	/* A worker of a ring's is a thread, too: the status would be that one's. */
 	if (nr == SYS_exit && __libc_single_threaded)
 		nr = SYS_exit_group;
-	syscall_before(nr, a);
-	long r = real.syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	int lost, e = syscall_before(nr, a, &lost);
+	long r = e ? edge(e) : real.syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	syscall_after(nr, a, r);
-	return r;
+	return lost && r >= 0 ? edge(lost) : r;
 }
 
 #define CALLS CALLS_PROCESS

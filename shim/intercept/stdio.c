@@ -56,14 +56,27 @@ WRAP(FILE *, fopen64, (const char *path, const char *mode))
 	return opened(next(fopen64)(path, mode), path, mode);
 }
 
+/* Bytes of what was open before: as a stream that could not be opened, for want of a later call. */
+static FILE *lost(FILE *f, int e)
+{
+	fdtable_close(fileno(f));
+	next(fclose)(f);
+	errno = -e;
+	return NULL;
+}
+
 WRAP(FILE *, freopen64, (const char *path, const char *mode, FILE *f))
 {
-	if (fileno(f) >= 0) {
+	int e = 0, fd = fileno(f);
+
+	if (fd >= 0) {
+		/* Where it was read, too, libc leaves the offset at what the program has had. */
 		fflush(f);
-		fdtable_close(fileno(f));
+		e = fdtable_close(fd);
 	}
 	file_drain_all();
-	return opened(next(freopen64)(path, mode, f), path, mode);
+	f = opened(next(freopen64)(path, mode, f), path, mode);
+	return e && f ? lost(f, e) : f;
 }
 
 WRAP(FILE *, tmpfile64, (void))

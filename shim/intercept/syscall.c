@@ -3,6 +3,7 @@
 #include <linux/sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "../core/file.h"
 #include "../core/process.h"
@@ -47,6 +48,31 @@ static int takes_fd(long nr)
 	case SYS_dup2:
 #endif
 	case SYS_dup3:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Those of them that go wrong where the kernel refuses bytes of ours that come before them. */
+static int needs_all(long nr)
+{
+	switch (nr) {
+	case SYS_read:
+	case SYS_write:
+	case SYS_pread64:
+	case SYS_pwrite64:
+	case SYS_readv:
+	case SYS_writev:
+	case SYS_preadv:
+	case SYS_pwritev:
+	case SYS_preadv2:
+	case SYS_pwritev2:
+	case SYS_lseek:
+	case SYS_ftruncate:
+	case SYS_copy_file_range:
+	case SYS_sendfile:
+	case SYS_splice:
 		return 1;
 	default:
 		return 0;
@@ -128,12 +154,12 @@ static int forks(long nr, const long *a)
 	}
 }
 
-/* The resource whose limit is set, or -1. */
+/* Sets the limit on file size. */
 static int limits(long nr, const long *a)
 {
 	if (nr == SYS_prlimit64)
-		return a[2] ? (int)a[1] : -1;
-	return nr == SYS_setrlimit ? (int)a[0] : -1;
+		return a[2] && a[1] == RLIMIT_FSIZE;
+	return nr == SYS_setrlimit && a[0] == RLIMIT_FSIZE;
 }
 
 static void submits(const long *a)
@@ -146,41 +172,74 @@ static void submits(const long *a)
 }
 
 /* A number that the call takes away; where it fails, the file is the kernel's from now on. */
-static void goes(int fd)
+static int goes(int fd)
 {
 	file_release_fd(fd, REASON_RAW);
-	fdtable_close(fd);
+	return fdtable_close(fd);
 }
 
-static void closes(long nr, const long *a)
+static int closes(long nr, const long *a)
 {
 	if (nr == SYS_close)
-		goes(a[0]);
-	else if (nr == SYS_dup3)
-		goes(a[1]);
+		return goes(a[0]);
+	if (nr == SYS_dup3)
+		return goes(a[1]);
 #ifdef SYS_dup2
-	else if (nr == SYS_dup2 && a[0] != a[1])
-		goes(a[1]);
+	if (nr == SYS_dup2 && a[0] != a[1])
+		return goes(a[1]);
 #endif
-	else if (nr == SYS_close_range && !(a[2] & 4))
+	if (nr == SYS_close_range && !(a[2] & 4))
 		for (int fd = fdtable_next((int)a[0] - 1); fd >= 0 && (unsigned)fd <= (unsigned)a[1];
 			fd = fdtable_next(fd))
 			goes(fd);
+	return 0;
 }
 
-void syscall_before(long nr, const long *a)
+/* A call that names a file by its path, or by another descriptor, is going to cut it. */
+static void cuts(long nr, const long *a)
 {
-	int error = errno, kind = forks(nr, a);
+	if (nr == SYS_truncate)
+		file_settle_path(AT_FDCWD, (const char *)a[0], 0);
+	else if (nr == SYS_ftruncate || nr == SYS_fallocate)
+		file_settle_path(a[0], "", AT_EMPTY_PATH);
+}
 
-	if (file_off)
-		return;
-	if (takes_fd(nr))
-		file_release_fd(a[0], REASON_RAW);
+static void has_cut(long nr, const long *a, bool failed)
+{
+	if (nr == SYS_truncate)
+		file_resized(AT_FDCWD, (const char *)a[0], 0, failed ? -1 : a[1]);
+	else if (nr == SYS_ftruncate)
+		file_resized(a[0], "", AT_EMPTY_PATH, failed ? -1 : a[1]);
+	else if (nr == SYS_fallocate)
+		file_resized(a[0], "", AT_EMPTY_PATH, -1);
+}
+
+/* The descriptors are the kernel's from now on: 0, or -errno of bytes that it refused. */
+static int hands_over(long nr, const long *a)
+{
+	int e = takes_fd(nr) ? file_release_fd(a[0], REASON_RAW) : 0, other = 0;
+
 	if (nr == SYS_copy_file_range || nr == SYS_splice)
-		file_release_fd(a[2], REASON_RAW);
+		other = file_release_fd(a[2], REASON_RAW);
 	else if (nr == SYS_sendfile)
-		file_release_fd(a[1], REASON_RAW);
-	else if (nr == SYS_mmap && !(a[3] & MAP_ANONYMOUS))
+		other = file_release_fd(a[1], REASON_RAW);
+	return e ? e : other;
+}
+
+int syscall_before(long nr, const long *a, int *lost)
+{
+	int error = errno, kind = forks(nr, a), e;
+
+	*lost = 0;
+	if (file_off)
+		return 0;
+	e = hands_over(nr, a);
+	if (e && needs_all(nr))
+		return e;
+	if (nr == SYS_fsync || nr == SYS_fdatasync)
+		*lost = file_flush_fd(a[0]);
+	cuts(nr, a);
+	if (nr == SYS_mmap && !(a[3] & MAP_ANONYMOUS))
 		file_release_inode(a[4], REASON_MAPPED);
 	else if (nr == SYS_io_submit)
 		submits(a);
@@ -196,16 +255,18 @@ void syscall_before(long nr, const long *a)
 		process_off(REASON_SECCOMP);
 	else if (nr == SYS_unshare || nr == SYS_setns)
 		process_before_namespace();
-	else if (limits(nr, a) >= 0)
-		process_before_limit(limits(nr, a));
+	else if (limits(nr, a))
+		process_before_limit();
 	else if (kind == 1)
 		process_before_fork();
 	else if (kind == 2)
 		process_off(REASON_RAW);
 	if (looks_around(nr))
 		file_drain_all();
-	closes(nr, a);
+	if (!*lost)
+		*lost = closes(nr, a);
 	errno = error;
+	return 0;
 }
 
 static void opened(int fd, int flags)
@@ -214,12 +275,43 @@ static void opened(int fd, int flags)
 	file_release_fd(fd, REASON_RAW);
 }
 
+/* Hands out a number for what is not a file of ours. */
+static int makes(long nr, const long *a)
+{
+	switch (nr) {
+	case SYS_fcntl:
+		return a[1] == F_DUPFD || a[1] == F_DUPFD_CLOEXEC;
+	case SYS_dup:
+	case SYS_dup3:
+#ifdef SYS_dup2
+	case SYS_dup2:
+#endif
+	case SYS_memfd_create:
+	case SYS_socket:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_eventfd2:
+	case SYS_epoll_create1:
+	case SYS_timerfd_create:
+	case SYS_signalfd4:
+	case SYS_inotify_init1:
+#ifdef SYS_pidfd_getfd
+	case SYS_pidfd_open:
+	case SYS_pidfd_getfd:
+#endif
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 void syscall_after(long nr, const long *a, long result)
 {
+	has_cut(nr, a, result < 0);
 	if (forks(nr, a) == 1)
 		process_after_fork(result == 0);
-	else if (result >= 0 && limits(nr, a) >= 0)
-		process_after_limit(limits(nr, a));
+	else if (result >= 0 && limits(nr, a))
+		process_after_limit();
 	/* Not ours, but known: a second description of a file that is. */
 	else if (result >= 0 && (nr == SYS_openat || nr == SYS_open_by_handle_at))
 		opened(result, a[2]);
@@ -233,8 +325,9 @@ void syscall_after(long nr, const long *a, long result)
 	else if (result >= 0 && nr == SYS_creat)
 		opened(result, O_WRONLY | O_TRUNC);
 #endif
-	/* A number that was handed out unseen: what it names is not ours. */
-	else if (result >= 0 && ( nr == SYS_dup || nr == SYS_dup3 ||
-				 nr == SYS_memfd_create || nr == SYS_socket || nr == SYS_accept4))
+	else if (result >= 0 && makes(nr, a))
 		fdtable_reset(result);
+	else if (!result && (nr == SYS_pipe2 || nr == SYS_socketpair))
+		for (int i = 0; i < 2; i++)
+			fdtable_reset(((const int *)a[nr == SYS_pipe2 ? 0 : 3])[i]);
 }
