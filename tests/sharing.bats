@@ -52,6 +52,13 @@ shares() {
 @test "cp -p" { shares cp -p A B; }
 @test "cat > file" { shares dash -c 'cat A > B'; }
 @test "install" { shares install A B; }
+@test "copy_file_range in pieces" {
+	local python=/usr/bin/python3
+	need $python
+	shares $python -c 'import os
+a, b = os.open("A", os.O_RDONLY), os.open("B", os.O_WRONLY | os.O_CREAT)
+while os.copy_file_range(a, b, 1 << 20): pass'
+}
 @test "mv in place moves nothing" {
 	local dir
 	for dir in "$BATS_FILE_TMPDIR"/fs/{xfs,btrfs}; do

@@ -90,7 +90,7 @@ struct block {
  * happens with signals blocked (struct quiet).
  */
 struct file {
-	uint64_t cur;        /* changes << 32 | place */
+	_Alignas(8) uint64_t cur; /* changes << 32 | place */
 	unsigned char *data; /* the current block's bytes; NULL while IDLE */
 	off64_t base;        /* file offset of data[0]; page aligned unless IDLE */
 	uint32_t len;        /* READING: valid bytes; WRITING: small writes end below it */
@@ -151,6 +151,7 @@ struct file {
 	bool strict;      /* an error was seen: every write reaches the kernel before it returns */
 	bool classifying; /* waits to be, or is being classified; atomic */
 	bool probed;      /* direct was checked by statx */
+	bool unshared;    /* the filesystem did not share its blocks */
 	uint32_t index;   /* place among all files */
 	const char *path; /* as opened, for the report; may be NULL */
 	uint64_t opened;  /* exact clock, ns, for the report; 0 not kept */

@@ -82,17 +82,18 @@ static ssize_t share_extents(struct file *in, struct file *out, off64_t size, si
 		.dest_offset = to,
 	};
 
-	if (in->dev != out->dev || in->kind != KIND_REGULAR || !policy_shares(in) || size <= from)
+	if (in->dev != out->dev || in->kind != KIND_REGULAR || in->unshared || !policy_shares(in) || size <= from)
 		return 0;
 	/* Up to the end the length may be odd; FICLONERANGE(2const) wants block alignment else. */
-	if ((off64_t)n < size - from)
+	n = (off64_t)n < size - from ? n / PAGE * PAGE : (size_t)(size - from);
+	if (!n)
 		return 0;
-	range.src_length = size - from;
+	range.src_length = n;
 	if (file_settle(in) || file_settle(out))
 		return 0;
-	if (sys_failed(sys(SYS_ioctl, out->fd, FICLONERANGE, &range)))
+	in->unshared = sys_failed(sys(SYS_ioctl, out->fd, FICLONERANGE, &range));
+	if (in->unshared)
 		return 0;
-	n = size - from;
 	file_set_pos(in, from + n);
 	file_set_pos(out, to + n);
 	file_offset(in);
@@ -239,14 +240,14 @@ static ssize_t copy(struct file *in, struct file *out, size_t n, int share, cons
 	}
 	out->grain = PAGE;
 	out->wrote_at = clock_coarse();
-	while (done < n && (size_t)(size - first_in) > done) {
-		size_t left = (size_t)(size - first_in) - done;
+	if ((off64_t)n > size - first_in)
+		n = size - first_in;
+	while (done < n) {
 		bool bad;
 
-		if (!writer_may_hold(out, left < n - done ? left : n - done) ||
-			(out->doing == IDLE && !policy_space(out)))
+		if (!writer_may_hold(out, n - done) || (out->doing == IDLE && !policy_space(out)))
 			break;
-		r = step(in, out, left < n - done ? left : n - done, &bad);
+		r = step(in, out, n - done, &bad);
 		if (r < 0 && bad) {
 			r = r == -ENOMEM && out->doing == IDLE ? (ssize_t)done
 							      : writer_refused(out, first_out, r);
