@@ -88,6 +88,24 @@ to_device() {
 	done
 }
 
+@test "small writes stop at the end of a device that is in the middle of a block" {
+	local bs said=()
+	for bs in 512 700 4096; do
+		said=()
+		for how in bare shim; do
+			[ -z "${DEV:-}" ] || losetup -d "$DEV"
+			rm -f device.img
+			truncate -s $((10485760 + 3 * 512)) device.img
+			DEV=$(losetup -f --show device.img)
+			run "$how" dd bs=$bs if=longer of="$DEV"
+			said+=("$status $(grep -v copied <<<"${output//"$DEV"/DEV}")")
+			head -c 10487296 longer | cmp - "$DEV"
+		done
+		[[ ${said[0]} == "1 "*"No space left on device"* ]] || fail "bs=$bs, bare: ${said[0]}"
+		same "${said[0]}" "${said[1]}" "bs=$bs"
+	done
+}
+
 @test "pieces of a device: skip, seek and odd sizes change no other byte" {
 	local how sums=()
 	for sector in 512 4096; do

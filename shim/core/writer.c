@@ -60,11 +60,11 @@ static ssize_t write_at(struct file *f, const void *buf, size_t n, off64_t off)
 	return r;
 }
 
-void writer_buffered(struct file *f, off64_t off, size_t n)
+void writer_buffered(struct file *f, off64_t off, off64_t n)
 {
 	if (f->buffered_high <= f->buffered_low || off < f->buffered_low)
 		f->buffered_low = off;
-	if (off + (off64_t)n > f->buffered_high)
+	if (off + n > f->buffered_high)
 		f->buffered_high = off + n;
 	f->loose = true;
 }
@@ -366,6 +366,14 @@ void writer_discard(struct file *f)
 
 /* --- from the program --- */
 
+/* Beyond a device's end, or that of an offset of 32 bits (open(2), O_LARGEFILE), write(2) has something to say. */
+static off64_t last_end(const struct file *f)
+{
+	if (f->kind == KIND_BLOCK)
+		return f->size;
+	return sizeof(off_t) > 4 || f->flags & O_LARGEFILE ? INT64_MAX : INT32_MAX;
+}
+
 /* Where the block that starts at pos ends: at a multiple of the block size if that is far enough. */
 static off64_t block_end(off64_t pos)
 {
@@ -396,7 +404,8 @@ static bool begin(struct file *f)
 	if (moved_unseen(f))
 		return false;
 	off64_t pos = file_pos(f), base = align_down(pos, PAGE);
-	size_t whole = block_end(pos) - base;
+	off64_t end = block_end(pos), last = last_end(f);
+	size_t whole = (end < last ? end : last) - base;
 	size_t size = f->hint > FIRST_BUFFER ? f->hint : FIRST_BUFFER;
 
 	if (size > whole)
@@ -594,9 +603,7 @@ bool writer_may_hold(struct file *f, size_t n)
 		f->state != FILE_TUNED || __atomic_load_n(&file_unheld, __ATOMIC_ACQUIRE) ||
 		(f->flags & O_ACCMODE) == O_RDONLY)
 		return false;
-	if (f->kind == KIND_BLOCK)
-		return end <= f->size; /* the device's: beyond it write(2) has something to say */
-	return true;
+	return end <= last_end(f);
 }
 
 ssize_t writer_write(struct file *f, const void *buf, size_t n)

@@ -17,7 +17,7 @@ ssize_t writer_pwrite(struct file *f, const void *buf, size_t n, off64_t off);
 /* All held bytes into the kernel: 0, or -errno and they stay held. */
 int writer_drain(struct file *f);
 /* Bytes of ours went through the cache: they are waited for before direct ones extend the file. */
-void writer_buffered(struct file *f, off64_t off, size_t n);
+void writer_buffered(struct file *f, off64_t off, off64_t n);
 /* Gives up what is held. */
 void writer_discard(struct file *f);
 /* The file was cut to this size: held bytes that all lie beyond it are gone with the rest. */
