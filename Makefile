@@ -36,6 +36,8 @@ build/built-for: FORCE
 	@mkdir -p $(@D)
 	@echo '$(LIBDIR) $(VERSION)' | cmp -s - $@ || echo '$(LIBDIR) $(VERSION)' >$@
 
+build/shim/tool/%.o: override CFLAGS += -D_FILE_OFFSET_BITS=64
+
 # Wrappers must not meet fortified inlines of their own names; the rest may be built with them.
 build/shim/intercept/%.o: override CFLAGS += -U_FORTIFY_SOURCE
 

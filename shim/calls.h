@@ -11,7 +11,8 @@
 #define CALLS_STDIO   0x040
 #define CALLS_PROCESS 0x080
 #define CALLS_WAIT    0x100
-#define CALLS_ALL     0x1ff
+#define CALLS_NARROW  0x200
+#define CALLS_ALL     0x3ff
 
 #include <features.h>
 #ifndef __GLIBC__

@@ -78,19 +78,19 @@ RAW(ssize_t, write, (int fd, const void *buf, size_t n))
 
 RAW(ssize_t, pread64, (int fd, void *buf, size_t n, off64_t off))
 {
-	return edge(sys(SYS_pread64, fd, buf, n, off));
+	return edge(sys(SYS_pread64, fd, buf, n, SYS_OFF(off)));
 }
 
 RAW(ssize_t, __pread64_chk, (int fd, void *buf, size_t n, off64_t off, size_t size))
 {
 	if (n > size)
 		__builtin_trap();
-	return edge(sys(SYS_pread64, fd, buf, n, off));
+	return edge(sys(SYS_pread64, fd, buf, n, SYS_OFF(off)));
 }
 
 RAW(ssize_t, pwrite64, (int fd, const void *buf, size_t n, off64_t off))
 {
-	return edge(sys(SYS_pwrite64, fd, buf, n, off));
+	return edge(sys(SYS_pwrite64, fd, buf, n, SYS_OFF(off)));
 }
 
 RAW(ssize_t, readv, (int fd, const struct iovec *v, int n))
@@ -105,7 +105,9 @@ RAW(ssize_t, writev, (int fd, const struct iovec *v, int n))
 
 RAW(off64_t, lseek64, (int fd, off64_t off, int whence))
 {
-	return edge(sys(SYS_lseek, fd, off, whence));
+	off64_t r = sys_lseek(fd, off, whence);
+
+	return r < 0 ? edge(r) : r;
 }
 
 RAW(int, close, (int fd))
@@ -121,7 +123,7 @@ RAW(int, dup, (int fd))
 RAW(int, dup2, (int fd, int to))
 {
 	if (fd == to)
-		return edge(sys(SYS_fcntl, fd, F_GETFL)) < 0 ? -1 : to;
+		return edge(sys(SYS_FCNTL, fd, F_GETFL)) < 0 ? -1 : to;
 	return edge(sys(SYS_dup3, fd, to, 0));
 }
 
@@ -137,7 +139,7 @@ RAW(int, fcntl64, (int fd, int cmd, ...))
 	va_start(ap, cmd);
 	long arg = va_arg(ap, long);
 	va_end(ap);
-	return edge(sys(SYS_fcntl, fd, cmd, arg));
+	return edge(sys(SYS_FCNTL, fd, cmd, arg));
 }
 
 RAW(int, ioctl, (int fd, unsigned long request, ...))
@@ -168,32 +170,32 @@ RAW(int, pipe, (int *fds))
 /* The kernel's stat structure is glibc's on the supported 64-bit systems. */
 RAW(int, fstatat64, (int dir, const char *path, struct stat64 *st, int flags))
 {
-	return edge(sys(SYS_newfstatat, dir, path, st, flags));
+	return edge(sys(SYS_FSTATAT, dir, path, st, flags));
 }
 
 RAW(int, fstat64, (int fd, struct stat64 *st))
 {
-	return edge(sys(SYS_fstat, fd, st));
+	return edge(sys(SYS_FSTAT, fd, st));
 }
 
 RAW(int, stat64, (const char *path, struct stat64 *st))
 {
-	return edge(sys(SYS_newfstatat, AT_FDCWD, path, st, 0));
+	return edge(sys(SYS_FSTATAT, AT_FDCWD, path, st, 0));
 }
 
 RAW(int, lstat64, (const char *path, struct stat64 *st))
 {
-	return edge(sys(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW));
+	return edge(sys(SYS_FSTATAT, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW));
 }
 
 RAW(void *, mmap64, (void *addr, size_t len, int prot, int flags, int fd, off64_t off))
 {
-	return (void *)edge(sys(SYS_mmap, addr, len, prot, flags, fd, off));
+	return (void *)edge(sys_mmap(addr, len, prot, flags, fd, off));
 }
 
 RAW(int, ftruncate64, (int fd, off64_t len))
 {
-	return edge(sys(SYS_ftruncate, fd, len));
+	return edge(sys(SYS_FTRUNCATE, fd, SYS_OFF(len)));
 }
 
 RAW(int, fsync, (int fd))

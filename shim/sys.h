@@ -7,11 +7,11 @@
 #define SYS_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-
-#if __SIZEOF_LONG__ != 8
-#error "libblktune is 64-bit for now: the 32-bit entry points need bodies of their own"
-#endif
+#include <sys/types.h>
+#include <sys/vfs.h>
 
 #if defined(__x86_64__)
 static inline long sys6(long nr, long a, long b, long c, long d, long e, long f)
@@ -44,8 +44,27 @@ static inline long sys6(long nr, long a, long b, long c, long d, long e, long f)
 			 : "memory");
 	return x0;
 }
+#elif defined(__i386__)
+/* Two of the registers hold the frame and the table of globals: they are kept around the call. */
+static inline long sys6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	const long rest[] = {a, d, f};
+
+	__asm__ volatile("pushl %%ebx\n\t"
+			 "pushl %%ebp\n\t"
+			 "movl (%%esi), %%ebx\n\t"
+			 "movl 8(%%esi), %%ebp\n\t"
+			 "movl 4(%%esi), %%esi\n\t"
+			 "int $0x80\n\t"
+			 "popl %%ebp\n\t"
+			 "popl %%ebx"
+			 : "+a"(nr), "+c"(b), "+d"(c), "+D"(e), "=S"(a)
+			 : "S"(rest)
+			 : "memory", "cc");
+	return nr;
+}
 #else
-#error "no system call stub for this architecture: x86-64 and aarch64 are supported"
+#error "no system call stub for this architecture: x86-64, aarch64 and i386 are supported"
 #endif
 
 #define SYS_ARG_(nr, a, b, c, d, e, f, ...)                                                        \
@@ -58,5 +77,60 @@ static inline int sys_failed(long r)
 {
 	return (unsigned long)r > -4096UL;
 }
+
+/*
+ * Calls that take or return what a register of 32 bits does not hold; there the
+ * kernel has others, whose structures are those of libc's large-file forms
+ * (syscall(2), mmap2(2), lseek64(3)).
+ */
+#ifdef __LP64__
+#define SYS_FSTAT   SYS_fstat
+#define SYS_FSTATAT SYS_newfstatat
+#define SYS_FCNTL   SYS_fcntl
+#define SYS_GETEUID SYS_geteuid
+#define SYS_OFF(o)  (o)
+#define SYS_FTRUNCATE SYS_ftruncate
+
+static inline long sys_mmap(void *at, size_t len, int prot, int flags, int fd, off64_t off)
+{
+	return sys(SYS_mmap, at, len, prot, flags, fd, off);
+}
+
+static inline long sys_fstatfs(int fd, struct statfs64 *st)
+{
+	return sys(SYS_fstatfs, fd, st);
+}
+
+static inline off64_t sys_lseek(int fd, off64_t off, int whence)
+{
+	return sys(SYS_lseek, fd, off, whence);
+}
+#else
+#define SYS_FSTAT   SYS_fstat64
+#define SYS_FSTATAT SYS_fstatat64
+#define SYS_FCNTL   SYS_fcntl64
+#define SYS_GETEUID SYS_geteuid32
+#define SYS_FTRUNCATE SYS_ftruncate64
+/* An offset, as two arguments: low and high. */
+#define SYS_OFF(o)  (uint32_t)(o), (uint32_t)((uint64_t)(o) >> 32)
+
+static inline long sys_mmap(void *at, size_t len, int prot, int flags, int fd, off64_t off)
+{
+	return sys(SYS_mmap2, at, len, prot, flags, fd, off >> 12);
+}
+
+static inline long sys_fstatfs(int fd, struct statfs64 *st)
+{
+	return sys(SYS_fstatfs64, fd, sizeof(*st), st);
+}
+
+static inline off64_t sys_lseek(int fd, off64_t off, int whence)
+{
+	off64_t at = 0;
+	long r = sys(SYS__llseek, fd, (uint64_t)off >> 32, (uint32_t)off, &at, whence);
+
+	return r ? r : at;
+}
+#endif
 
 #endif

@@ -143,6 +143,12 @@ static int wait_by(int kind)
 	case 12: return usleep(59000000);
 	case 18: read_some("wait.00"); return sigwaitinfo(&usr, NULL);
 	case 19: read_some("wait.00"); return sigtimedwait(&usr, NULL, &minute);
+	case 21:
+		ep = epoll_create1(0);
+		epoll_ctl(ep, EPOLL_CTL_ADD, ends[0], &e);
+		r = epoll_pwait2(ep, &e, 1, &minute, NULL);
+		close(ep);
+		return r;
 	case 20: return sigwait(&usr, &status) ? -1 : status;
 	case 13: return wait4(other, &status, 0, &usage) == other ? status : -1;
 	case 14: return waitid(P_PID, other, &info, WEXITED) ? -1 : info.si_status;
@@ -162,8 +168,8 @@ static void waits(void)
 	sigaction(SIGUSR2, &a, NULL);
 	if (pipe(ends))
 		_exit(9);
-	for (int kind = 0; kind < 21; kind++) {
-		int how = kind < 9 ? BYTE : kind < 13 || kind > 17 ? SIGNAL : EXIT;
+	for (int kind = 0; kind < 22; kind++) {
+		int how = kind < 9 || kind == 21 ? BYTE : kind < 13 || kind > 17 ? SIGNAL : EXIT;
 
 		if (kind == 18) {
 			sigset_t usr;

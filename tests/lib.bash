@@ -229,6 +229,36 @@ set_direct() {
 	grep -F "<$2>, F_SETFL, " "$1" | grep -q O_DIRECT || fail "O_DIRECT was not set on $2"
 }
 
+# ---------------------------------------------------------------- names
+
+# Those of a library; names of the version GLIBC_PRIVATE are for glibc's own libraries.
+exported() {
+	nm -D --defined-only "$1" | grep -v GLIBC_PRIVATE | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u
+}
+
+# strangers OURS THEIRS: is there a name of ours that libc does not have?
+strangers() {
+	local strangers
+	[ "$(wc -l <<<"$1")" -gt 50 ] && [ "$(wc -l <<<"$2")" -gt 2000 ] || fail "hardly any names" || return
+	strangers=$(comm -23 <(echo "$1") <(echo "$2"))
+	[ -z "$strangers" ] || fail "exported, but no name of libc's:" "$strangers"
+}
+
+# whole_families OURS THEIRS: is there a name that comes without one of its kin?
+whole_families() {
+	local name kin missing=()
+	[ "$(wc -l <<<"$1")" -gt 50 ] && [ "$(wc -l <<<"$2")" -gt 2000 ] || fail "hardly any names" || return
+	while read -r name; do
+		case $name in *64 | *_chk | __*) continue ;; esac
+		for kin in "${name}64" "__${name}_chk" "__${name}64_chk" "__$name" "__${name}64" "__${name}_2" \
+			"__${name}_time64" "__${name}64_time64"; do
+			grep -qxF -e "$kin" <<<"$2" || continue
+			grep -qxF -e "$kin" <<<"$1" || missing+=("$name without $kin")
+		done
+	done <<<"$1"
+	[ ${#missing[@]} = 0 ] || fail "${missing[@]}"
+}
+
 # ---------------------------------------------------------------- the same job twice
 
 SIZES=(0 1 511 512 513 4095 4096 4097 65535 65536 65537 1048575 1048576 1048577 4194305)

@@ -78,6 +78,119 @@ own_calls() {
 	exercise -s 700 -c 6
 }
 
+# ---------------------------------------------------------------- i386
+
+X86_CC=i686-linux-gnu-gcc
+X86_ROOT=/usr/i686-linux-gnu/lib
+# Without options of its own: off_t and time_t have 32 bits.
+X86=($X86_CC -std=gnu11 -O2 "-Wl,--dynamic-linker=$X86_ROOT/ld-linux.so.2" "-Wl,-rpath,$X86_ROOT")
+WIDE=-D_FILE_OFFSET_BITS=64
+
+# x86: builds for i386; BOTH is this library for programs of that kind, and the usual one for
+# those of the machine's own, as the loader takes them.
+x86() {
+	need $X86_CC
+	echo 'int main(void) { return 0; }' >"$BATS_TEST_TMPDIR/none.c"
+	"${X86[@]}" -o "$BATS_TEST_TMPDIR/none" "$BATS_TEST_TMPDIR/none.c"
+	"$BATS_TEST_TMPDIR/none" || skip "programs for i386 do not run here"
+	build i386 CC=$X86_CC CFLAGS="-O2 -g -Werror"
+	local at=$BATS_FILE_TMPDIR/both
+	mkdir -p "$at"/lib/{i386,x86_64}-linux-gnu
+	cp "$LIB" "$at/lib/i386-linux-gnu/libblktune.so"
+	cp "$ROOT/libblktune.so" "$at/lib/x86_64-linux-gnu/libblktune.so"
+	BOTH=$at'/$LIB/libblktune.so'
+}
+
+@test "i386: built without a warning; its names are libc's, and with each come its kin" {
+	x86
+	local ours theirs
+	readelf -h "$LIB" | grep -q "Machine:.*80386"
+	ours=$(exported "$LIB") theirs=$(exported "$X86_ROOT/libc.so.6")
+	strangers "$ours" "$theirs"
+	whole_families "$ours" "$theirs"
+	[ -z "$(own_calls)" ] || fail "$(own_calls)"
+	"$LAUNCHER" --probe "$BATS_TEST_TMPDIR" | grep -E '^ *engine +(uring|aio|sync)'
+}
+
+@test "i386: programs built in all fortified and large-file forms, and streams" {
+	x86
+	local form n=0 dir=$BATS_TEST_TMPDIR
+	for form in "" $WIDE "$WIDE -D_TIME_BITS=64" "-D_FORTIFY_SOURCE=2" "$WIDE -D_FORTIFY_SOURCE=2" "-D_LARGEFILE64_SOURCE -DUSE64"; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086
+		program x86-forms$n forms.c "${X86[@]}" $form
+		"$PROGRAM" "$dir/bare" >"$dir/bare.out"
+		env LD_PRELOAD="$LIB" BLKTUNE_REPORT="$dir/report.json" "$PROGRAM" "$dir/shim" >"$dir/shim.out"
+		grep -q "size 3000000" "$dir/bare.out"
+		diff "$dir/bare.out" "$dir/shim.out"
+		cmp "$dir/bare" "$dir/shim"
+		jq -e 'any(.files[]; .write.largest >= 500000)' "$dir/report.json"
+	done
+}
+
+@test "i386: over 4 GiB, and where files end for programs with 32 bits" {
+	x86
+	local form n=0 set how at
+	cd "$BATS_TEST_TMPDIR"
+	for form in "" $WIDE; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086
+		program x86-wide$n wide.c "${X86[@]}" $form
+		for set in "" "$SMALL" BLKTUNE_HOLD=always BLKTUNE_ENGINE=aio BLKTUNE_ENGINE=sync; do
+			rm -f bare* shim* report.json
+			"$PROGRAM" bare >bare.out
+			env $set LD_PRELOAD="$LIB" BLKTUNE_REPORT="$PWD/report.json" "$PROGRAM" shim >shim.out
+			grep -qx "pieces $([ -z "$form" ] && echo 1000 || echo 3000)" bare.out
+			same "$(<bare.out)" "$(<shim.out)" "$form $set"
+			cmp bare.copy shim.copy
+			for how in bare shim; do
+				for at in 2046 4094; do
+					dd if=$how bs=1M skip=$at count=4 status=none | cksum
+				done >$how.sum
+			done
+			diff bare.sum shim.sum
+			jq -e --arg path "$PWD/shim" 'any(.files[]; .path == $path and .write.transfers < .write.calls / 4)' report.json
+		done
+	done
+}
+
+@test "i386: the exerciser sees no difference" {
+	x86
+	LIB=$BOTH
+	program x86-exerciser exerciser.c "${X86[@]}" $WIDE
+	exercise -s 100 -c 12 -e "$SMALL"
+	exercise -s 200 -c 6
+	exercise -s 300 -c 6 -e "$SMALL BLKTUNE_ENGINE=aio BLKTUNE_REPORT=$BATS_TEST_TMPDIR/r.json"
+	program x86-exerciser-narrow exerciser.c "${X86[@]}"
+	exercise -s 400 -c 12 -e "$SMALL"
+	exercise -s 500 -c 6 -e "$SMALL BLKTUNE_ENGINE=sync"
+}
+
+@test "i386: large direct transfers of small reads and writes" {
+	x86
+	cd "$BATS_TEST_TMPDIR"
+	cat >copy.c <<-'END'
+		#include <fcntl.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			static char b[512];
+			int in = open(argv[1], O_RDONLY), out = open(argv[argc - 1], O_WRONLY | O_CREAT, 0644);
+			ssize_t n;
+			while ((n = read(in, b, sizeof(b))) > 0)
+				if (write(out, b, n) != n)
+					return 1;
+			return close(out);
+		}
+	END
+	"${X86[@]}" -o copy copy.c
+	cp "$BATS_FILE_TMPDIR/in" in
+	sync in
+	env LD_PRELOAD="$LIB" BLKTUNE_REPORT="$PWD/report.json" ./copy in out
+	cmp in out
+	jq -e '.files | length == 2 and all(.mode == "direct" and .read.calls + .write.calls > 9000 and .read.transfers + .write.transfers < 30)' report.json || fail "$(<report.json)"
+}
+
 # ---------------------------------------------------------------- aarch64
 
 ARM_CC=aarch64-linux-gnu-gcc

@@ -35,13 +35,13 @@ static enum resident by_mincore(const struct file *f, off64_t low, off64_t high)
 	const off64_t page = page_size();
 	size_t pages, there = 0;
 	struct stat64 st;
-	long uid = sys(SYS_geteuid), map;
+	long uid = sys(SYS_GETEUID), map;
 
-	if (sys_failed(sys(SYS_fstat, f->fd, &st)) || (uid && uid != (long)st.st_uid))
+	if (sys_failed(sys(SYS_FSTAT, f->fd, &st)) || (uid && uid != (long)st.st_uid))
 		return RESIDENT_UNKNOWN;
 	low = low / page * page;
 	pages = (high - low + page - 1) / page;
-	map = sys(SYS_mmap, 0, pages * page, PROT_READ, MAP_SHARED, f->fd, low);
+	map = sys_mmap(NULL, pages * page, PROT_READ, MAP_SHARED, f->fd, low);
 	if (sys_failed(map))
 		return RESIDENT_UNKNOWN;
 	for (size_t at = 0; at < pages; at += sizeof(in_core)) {

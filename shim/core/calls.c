@@ -51,7 +51,7 @@ static inline bool small_read(struct file *f, void *buf, size_t n)
 
 		if (f->doing != READING || at > f->len || n > f->len - at || !n || !data ||
 			f->epoch != __atomic_load_n(&file_epoch, __ATOMIC_RELAXED) ||
-			(uintptr_t)buf < f->ok_low || (uintptr_t)buf + n > f->ok_high)
+			(uintptr_t)buf < f->ok_low || (uint64_t)(uintptr_t)buf + n > f->ok_high)
 			return false;
 		memcpy(buf, data + at, n);
 		if (commit(f, cur, n))
@@ -102,7 +102,7 @@ static inline bool small_write(struct file *f, const void *buf, size_t n)
 
 		/* On top of another small write: its bytes go where ours would. */
 		if (f->pinned || f->doing != WRITING || at >= f->len || n >= f->len - at || !n ||
-			(uintptr_t)buf < f->ok_low || (uintptr_t)buf + n > f->ok_high)
+			(uintptr_t)buf < f->ok_low || (uint64_t)(uintptr_t)buf + n > f->ok_high)
 			return false;
 		if (config.hold == HOLD_AUTO) {
 			uint64_t now = clock_coarse();
@@ -153,7 +153,7 @@ static void pay(struct file *f)
 		file_lock(f);
 }
 
-static ssize_t or_errno(ssize_t r)
+static off64_t or_errno(off64_t r)
 {
 	return r < 0 ? -errno : r;
 }

@@ -50,7 +50,7 @@ static unsigned char room[sizeof(struct table) + 2 * PAGE_MOST];
 
 static void *map_wiped(size_t size)
 {
-	long p = sys(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long p = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (sys_failed(p))
 		return NULL;

@@ -29,8 +29,8 @@ bool file_off, file_ending;
 
 /* All signals but those that a faulting instruction raises. */
 #define BLOCKED                                                                                    \
-	(~(1UL << (SIGSEGV - 1) | 1UL << (SIGBUS - 1) | 1UL << (SIGFPE - 1) | 1UL << (SIGILL - 1) |  \
-		1UL << (SIGTRAP - 1) | 1UL << (SIGSYS - 1)))
+	(~(1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1) | 1ULL << (SIGFPE - 1) |                    \
+		1ULL << (SIGILL - 1) | 1ULL << (SIGTRAP - 1) | 1ULL << (SIGSYS - 1)))
 
 void quiet_begin(struct quiet *q)
 {
@@ -91,7 +91,7 @@ void file_init(struct file *f, int fd, int flags)
 struct block *file_ring(void)
 {
 	size_t size = (DEPTH_MAX * sizeof(struct block) + PAGE - 1) & ~(size_t)(PAGE - 1);
-	long p = sys(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long p = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return sys_failed(p) ? NULL : (struct block *)p;
 }
@@ -481,7 +481,7 @@ void file_identify(struct file *f)
 {
 	struct stat64 st;
 
-	if (!f->ino && !sys_failed(sys(SYS_fstat, f->fd, &st)))
+	if (!f->ino && !sys_failed(sys(SYS_FSTAT, f->fd, &st)))
 		file_known(f, &st);
 }
 
@@ -499,7 +499,7 @@ void file_release_inode(int fd, enum reason reason)
 	struct release_inode r = {.reason = reason};
 	struct stat64 st;
 
-	if (!config.on || file_off || sys_failed(sys(SYS_fstat, fd, &st)) ||
+	if (!config.on || file_off || sys_failed(sys(SYS_FSTAT, fd, &st)) ||
 		!(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
 		return;
 	r.inode = (struct inode){st.st_dev, st.st_ino};
@@ -523,7 +523,7 @@ void file_settle_path(int dir, const char *path, int flags)
 	struct stat64 st;
 
 	if (!__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE) ||
-		sys_failed(sys(SYS_newfstatat, dir, path, &st, flags)))
+		sys_failed(sys(SYS_FSTATAT, dir, path, &st, flags)))
 		return;
 	struct inode i = {st.st_dev, st.st_ino};
 	fdtable_each(settle_inode, &i);
@@ -552,7 +552,7 @@ void file_resized(int dir, const char *path, int flags, off64_t cut)
 	int error = errno;
 
 	if (__atomic_load_n(&file_tuned, __ATOMIC_ACQUIRE) &&
-		!sys_failed(sys(SYS_newfstatat, dir, path, &st, flags))) {
+		!sys_failed(sys(SYS_FSTATAT, dir, path, &st, flags))) {
 		struct resized r = {{st.st_dev, st.st_ino}, cut};
 
 		fdtable_each(resize_one, &r);
@@ -582,7 +582,7 @@ void file_drain_path(int dir, const char *path, int flags)
 
 	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE))
 		return;
-	if (!sys_failed(sys(SYS_newfstatat, dir, path, &st, flags))) {
+	if (!sys_failed(sys(SYS_FSTATAT, dir, path, &st, flags))) {
 		struct inode i = {st.st_dev, st.st_ino};
 
 		fdtable_each(drain_inode, &i);

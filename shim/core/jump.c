@@ -46,6 +46,9 @@ void jump_let(void)
 #if defined(__x86_64__)
 #define SAVED_SP    6
 #define UNROTATE(x) ((x) >> 17 | (x) << 47)
+#elif defined(__i386__)
+#define SAVED_SP    4
+#define UNROTATE(x) ((x) >> 9 | (x) << 23)
 #elif defined(__aarch64__)
 #define SAVED_SP    13
 #define UNROTATE(x) (x)
@@ -60,6 +63,8 @@ __attribute__((noinline)) static uintptr_t target_of(const void *env)
 	(void)!_setjmp(here);
 #if defined(__x86_64__)
 	__asm__ volatile("mov %%rsp, %0" : "=r"(sp));
+#elif defined(__i386__)
+	__asm__ volatile("mov %%esp, %0" : "=r"(sp));
 #else
 	__asm__ volatile("mov %0, sp" : "=r"(sp));
 #endif

@@ -20,7 +20,7 @@ int own_dup(int fd)
 
 	/* Under a small RLIMIT_NOFILE as high as it goes. */
 	for (; copy < 0 && low > 8; low /= 2)
-		copy = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, low);
+		copy = sys(SYS_FCNTL, fd, F_DUPFD_CLOEXEC, low);
 	for (int i = 0; copy >= 0 && i < OWN_MOST; i++) {
 		if (own[i] >= 0)
 			continue;
@@ -71,7 +71,7 @@ void own_make_way(int fd)
 	for (int i = 0; i < OWN_MOST && fd >= 0; i++) {
 		if (own[i] != fd)
 			continue;
-		int to = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, OWN_FROM);
+		int to = sys(SYS_FCNTL, fd, F_DUPFD_CLOEXEC, OWN_FROM);
 
 		own[i] = to < 0 ? -1 : to;
 	}

@@ -37,7 +37,7 @@ struct kernel_statx {
 _Static_assert(sizeof(struct kernel_statx) == 256, "statx(2)");
 _Static_assert(__builtin_offsetof(struct kernel_statx, dio_offset_align) == 156, "statx(2)");
 
-enum fs place_fs(long magic)
+enum fs place_fs(uint32_t magic)
 {
 	switch (magic) {
 	case EXT4_SUPER_MAGIC: /* ext2 and ext3 too */
@@ -57,7 +57,7 @@ enum fs place_fs(long magic)
 	}
 }
 
-bool place_shares(long magic)
+bool place_shares(uint32_t magic)
 {
 	return magic == BTRFS_SUPER_MAGIC || magic == XFS_SUPER_MAGIC ||
 	       magic == BCACHEFS_SUPER_MAGIC || magic == OVERLAYFS_SUPER_MAGIC;

@@ -30,9 +30,9 @@ struct dio {
 #define PLACE_ALIGN 4096 /* the least alignment that is used, whatever is allowed */
 
 /* By the magic number of statfs(2). */
-enum fs place_fs(long magic);
+enum fs place_fs(uint32_t magic);
 /* Can it share blocks between files? FICLONERANGE answers for the rest: xfs may be made without. */
-bool place_shares(long magic);
+bool place_shares(uint32_t magic);
 /* path "" asks about the descriptor. */
 void place_dio(int fd, const char *path, struct dio *dio);
 /* Of file offset and length: what statx says and the logical sector size, where known. */

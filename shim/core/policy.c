@@ -34,7 +34,7 @@ static struct {
 
 static bool ask_space(const struct file *f, struct statfs64 *sfs)
 {
-	if (sys_failed(sys(SYS_fstatfs, f->fd, sfs)))
+	if (sys_failed(sys_fstatfs(f->fd, sfs)))
 		return false;
 	lock_take(&space_lock);
 	space.free = (int64_t)sfs->f_bavail * sfs->f_bsize;
@@ -63,7 +63,7 @@ bool policy_shares(const struct file *f)
 {
 	struct statfs64 sfs;
 
-	return !sys_failed(sys(SYS_fstatfs, f->fd, &sfs)) && place_shares(sfs.f_type);
+	return !sys_failed(sys_fstatfs(f->fd, &sfs)) && place_shares(sfs.f_type);
 }
 
 bool policy_space(struct file *f)
@@ -326,7 +326,7 @@ static void inherited_look(void)
 	if (sys_failed(sys(SYS_ppoll, open, INHERITED, &now, 0, 0)))
 		open[0].revents = 0;
 	for (int fd = 0; fd < INHERITED; fd++) {
-		if (open[fd].revents & POLLNVAL || fdtable_peek(fd) || sys_failed(sys(SYS_fstat, fd, &st)) ||
+		if (open[fd].revents & POLLNVAL || fdtable_peek(fd) || sys_failed(sys(SYS_FSTAT, fd, &st)) ||
 			!(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
 			continue;
 		inherited[fd].dev = st.st_dev;
@@ -350,7 +350,7 @@ static enum reason classify(struct file *f, bool write)
 	enum reason reason = REASON_NONE;
 	struct stat64 st;
 
-	if (file_off || sys_failed(sys(SYS_fstat, f->fd, &st)))
+	if (file_off || sys_failed(sys(SYS_FSTAT, f->fd, &st)))
 		return REASON_RAW;
 	file_known(f, &st);
 	if (file_ending)
@@ -391,7 +391,7 @@ bool policy_small_read(struct file *f, size_t n)
 	struct stat64 st;
 
 	if (f->state != FILE_FRESH || f->moved || (f->flags & O_ACCMODE) != O_RDONLY ||
-		config.mode == MODE_OBSERVE || sys_failed(sys(SYS_fstat, f->fd, &st)) ||
+		config.mode == MODE_OBSERVE || sys_failed(sys(SYS_FSTAT, f->fd, &st)) ||
 		!S_ISREG(st.st_mode) || (uint64_t)st.st_size > n ||
 		(uint64_t)st.st_size > config.read_block ||
 		(uint64_t)st.st_size >= config.direct_min)

@@ -188,7 +188,7 @@ void process_before_vfork(void)
 {
 	if (!keep_all(NULL) || handed)
 		return;
-	long p = sys(SYS_mmap, 0, SET_SIZE / 8, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	long p = sys_mmap(NULL, SET_SIZE / 8, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sys_failed(p))
 		file_release_all(REASON_FORKED);
 	else
@@ -300,7 +300,7 @@ int process_before_block(int fd, short events)
 
 	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE) || file_off || ready(fd, events, 0))
 		return 0;
-	long flags = sys(SYS_fcntl, fd, F_GETFL);
+	long flags = sys(SYS_FCNTL, fd, F_GETFL);
 	if (sys_failed(flags) || flags & O_NONBLOCK)
 		return 0; /* it will not wait */
 	/*

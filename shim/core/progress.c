@@ -32,7 +32,7 @@ static bool is_terminal(int fd, uint64_t *rdev)
 	struct stat64 st;
 	struct winsize w;
 
-	if (sys_failed(sys(SYS_ioctl, fd, TIOCGWINSZ, &w)) || sys_failed(sys(SYS_fstat, fd, &st)))
+	if (sys_failed(sys(SYS_ioctl, fd, TIOCGWINSZ, &w)) || sys_failed(sys(SYS_FSTAT, fd, &st)))
 		return false;
 	*rdev = st.st_rdev;
 	return S_ISCHR(st.st_mode);

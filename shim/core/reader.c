@@ -59,7 +59,7 @@ off64_t reader_size(struct file *f)
 
 	if (f->kind != KIND_REGULAR)
 		return f->size;
-	r = sys(SYS_fstat, f->fd, &st);
+	r = sys(SYS_FSTAT, f->fd, &st);
 	if (sys_failed(r))
 		return r;
 	mtime = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;

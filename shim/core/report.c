@@ -42,7 +42,7 @@ static void *keep(size_t size)
 
 	size = (size + 15) & ~(size_t)15;
 	if (size > arena_left) {
-		long m = sys(SYS_mmap, 0, 1 << 18, PROT_READ | PROT_WRITE,
+		long m = sys_mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (sys_failed(m) || size > 1 << 18)

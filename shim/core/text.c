@@ -19,7 +19,7 @@ static bool make_room(struct text *t, size_t n)
 		room *= 2;
 	if (room == t->room)
 		return true;
-	m = sys(SYS_mmap, 0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	m = sys_mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (sys_failed(m))
 		return false;
 	if (t->p) {
@@ -124,7 +124,7 @@ void text_line(struct text *t, const char *s)
 
 void text_out(int fd, const char *p, size_t n)
 {
-	const uint64_t pipe = 1UL << (SIGPIPE - 1), size = 1UL << (SIGXFSZ - 1), both = pipe | size;
+	const uint64_t pipe = 1ULL << (SIGPIPE - 1), size = 1ULL << (SIGXFSZ - 1), both = pipe | size;
 	struct timespec now = {0, 0};
 	uint64_t mask = 0, pending = 0, raised;
 	long r;

@@ -51,7 +51,7 @@ uint64_t pool_used(void)
 
 static void *map(size_t size)
 {
-	long p = sys(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long p = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return sys_failed(p) ? NULL : (void *)p;
 }

@@ -31,7 +31,7 @@ static struct {
 
 static void *map(int fd, size_t size, unsigned long long what)
 {
-	long p = sys(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, what);
+	long p = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, what);
 
 	if (sys_failed(p))
 		return NULL;

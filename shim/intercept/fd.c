@@ -8,6 +8,7 @@
 #include "../core/rate.h"
 #include "../core/process.h"
 #include "../sys.h"
+#include "twins.h"
 #include "wrap.h"
 
 /* --- closing --- */
@@ -98,7 +99,7 @@ static int before_dup2(int old, int new)
 		return 0;
 	if (f && fdtable_idle(f))
 		return 0;
-	if (sys_failed(sys(SYS_fcntl, old, F_GETFD)))
+	if (sys_failed(sys(SYS_FCNTL, old, F_GETFD)))
 		return 0;
 	own_make_way(new);
 	return fdtable_close(new);
@@ -150,6 +151,11 @@ static bool locks(int cmd)
 	case F_OFD_SETLK:
 	case F_OFD_SETLKW:
 	case F_OFD_GETLK:
+#ifndef __LP64__
+	case F_SETLK64:
+	case F_SETLKW64:
+	case F_GETLK64:
+#endif
 	case F_SETLEASE:
 		return true;
 	default:
@@ -184,17 +190,12 @@ static int get_flags(int fd)
 	return r;
 }
 
-WRAP(int, fcntl64, (int fd, int cmd, ...))
+int control(fcntl_call *call, int fd, int cmd, void *arg)
 {
-	va_list ap;
-
-	va_start(ap, cmd);
-	void *arg = va_arg(ap, void *);
-	va_end(ap);
 	if (hidden(fd))
 		return -1;
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
-		return duplicated(fd, real.fcntl64(fd, cmd, arg));
+		return duplicated(fd, call(fd, cmd, arg));
 	if (cmd == F_GETFL)
 		return get_flags(fd);
 	if (cmd == F_SETFL)
@@ -205,7 +206,17 @@ WRAP(int, fcntl64, (int fd, int cmd, ...))
 		process_handed(fd);
 	else if (cmd != F_GETFD)
 		file_settle_fd(fd);
-	return real.fcntl64(fd, cmd, arg);
+	return call(fd, cmd, arg);
+}
+
+WRAP(int, fcntl64, (int fd, int cmd, ...))
+{
+	va_list ap;
+
+	va_start(ap, cmd);
+	void *arg = va_arg(ap, void *);
+	va_end(ap);
+	return control(real.fcntl64, fd, cmd, arg);
 }
 
 WRAP(int, flock, (int fd, int operation))
@@ -425,11 +436,16 @@ static void received(int fd)
 	file_release_fd(fd, REASON_PASSED_ON);
 }
 
+void received_rights(const struct msghdr *m)
+{
+	each_right(m, received);
+}
+
 WRAP(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags))
 {
 	ssize_t r = next(recvmsg)(fd, m, flags);
 	if (r >= 0 && m->msg_controllen)
-		each_right(m, received);
+		received_rights(m);
 	return r;
 }
 
@@ -437,7 +453,7 @@ WRAP(int, recvmmsg, (int fd, struct mmsghdr *m, unsigned int n, int flags, struc
 {
 	int r = next(recvmmsg)(fd, m, n, flags, t);
 	for (int i = 0; i < r; i++)
-		each_right(&m[i].msg_hdr, received);
+		received_rights(&m[i].msg_hdr);
 	return r;
 }
 

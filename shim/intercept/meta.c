@@ -1,4 +1,5 @@
 /* Calls that change a file's size, attributes or names, or put it on the disk. */
+#include "twins.h"
 #include "wrap.h"
 
 /* A later flush would undo the stamp (a write sets the time, clears setuid and capabilities). */
@@ -7,8 +8,7 @@ static void before_stamp(void)
 	file_drain_all();
 }
 
-/* By whatever descriptor a file is changed or written out, all of ours on it come first. */
-static void before_change(int fd)
+void before_change(int fd)
 {
 	file_settle_fd(fd);
 	file_settle_path(fd, "", AT_EMPTY_PATH);

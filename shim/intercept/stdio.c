@@ -8,6 +8,7 @@
 
 #include "../core/config.h"
 #include "../core/stream.h"
+#include "twins.h"
 #include "wrap.h"
 
 /* open(2) flags of an fopen mode, as far as they matter here. */
@@ -30,12 +31,12 @@ static bool bulk(int fd, int flags)
 	return flags != O_RDONLY || S_ISBLK(st.st_mode) || st.st_size >= (off64_t)config.min;
 }
 
-static FILE *opened(FILE *f, const char *path, const char *mode)
+FILE *opened_stream(FILE *f, const char *path, const char *mode, int large)
 {
 	int error = errno;
 
 	if (f && fileno(f) >= 0) {
-		int fd = fileno(f), flags = flags_of(mode);
+		int fd = fileno(f), flags = flags_of(mode) | large;
 
 		fdtable_open(fd, flags, path);
 		if (strchr(mode, 'm')) /* libc maps it, where it can */
@@ -53,12 +54,27 @@ WRAP(FILE *, fopen64, (const char *path, const char *mode))
 {
 	/* It may be cut, and its end looked for, inside. */
 	file_drain_path(AT_FDCWD, path, 0);
-	return opened(next(fopen64)(path, mode), path, mode);
+	return opened_stream(next(fopen64)(path, mode), path, mode, O_LARGEFILE);
 }
 
-/* Bytes of what was open before: as a stream that could not be opened, for want of a later call. */
-static FILE *lost(FILE *f, int e)
+int before_reopen(FILE *f)
 {
+	int e = 0;
+
+	if (fileno(f) >= 0) {
+		/* Where it was read, too, libc leaves the offset at what the program has had. */
+		fflush(f);
+		e = fdtable_close(fileno(f));
+	}
+	file_drain_all();
+	return e;
+}
+
+/* Lost bytes are said as a stream that could not be opened, for want of a later call. */
+FILE *reopened(FILE *f, int e)
+{
+	if (!e || !f)
+		return f;
 	fdtable_close(fileno(f));
 	next(fclose)(f);
 	errno = -e;
@@ -67,21 +83,13 @@ static FILE *lost(FILE *f, int e)
 
 WRAP(FILE *, freopen64, (const char *path, const char *mode, FILE *f))
 {
-	int e = 0, fd = fileno(f);
-
-	if (fd >= 0) {
-		/* Where it was read, too, libc leaves the offset at what the program has had. */
-		fflush(f);
-		e = fdtable_close(fd);
-	}
-	file_drain_all();
-	f = opened(next(freopen64)(path, mode, f), path, mode);
-	return e && f ? lost(f, e) : f;
+	int e = before_reopen(f);
+	return reopened(opened_stream(next(freopen64)(path, mode, f), path, mode, O_LARGEFILE), e);
 }
 
 WRAP(FILE *, tmpfile64, (void))
 {
-	return opened(next(tmpfile64)(), NULL, "w+");
+	return opened_stream(next(tmpfile64)(), NULL, "w+", O_LARGEFILE);
 }
 
 /* Appending sets O_APPEND inside. */

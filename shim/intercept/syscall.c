@@ -10,6 +10,32 @@
 #include "../sys.h"
 #include "syscall.h"
 
+/* Makes a process that shares our descriptions, and perhaps our memory. */
+static int forks(long nr, const long *a)
+{
+	switch (nr) {
+#ifdef SYS_fork
+	case SYS_fork:
+		return 1;
+#endif
+	case SYS_clone:
+		return a[0] & CLONE_VM ? 2 : 1;
+	case SYS_clone3:
+		/* Some ask with NULL whether the call is there. */
+		if (!memory_ok_now((void *)a[0], sizeof(unsigned long long)))
+			return 0;
+		return *(const unsigned long long *)a[0] & CLONE_VM ? 2 : 1;
+#ifdef SYS_vfork
+	case SYS_vfork:
+		return 2;
+#endif
+	default:
+		return 0;
+	}
+}
+
+#ifdef __LP64__
+
 /* Calls whose first argument is a descriptor that they read, write, move or look at. */
 static int takes_fd(long nr)
 {
@@ -125,30 +151,6 @@ static int looks_around(long nr)
 	case SYS_futimesat:
 #endif
 		return 1;
-	default:
-		return 0;
-	}
-}
-
-/* Makes a process that shares our descriptions, and perhaps our memory. */
-static int forks(long nr, const long *a)
-{
-	switch (nr) {
-#ifdef SYS_fork
-	case SYS_fork:
-		return 1;
-#endif
-	case SYS_clone:
-		return a[0] & CLONE_VM ? 2 : 1;
-	case SYS_clone3:
-		/* Some ask with NULL whether the call is there. */
-		if (!memory_ok_now((void *)a[0], sizeof(unsigned long long)))
-			return 0;
-		return *(const unsigned long long *)a[0] & CLONE_VM ? 2 : 1;
-#ifdef SYS_vfork
-	case SYS_vfork:
-		return 2;
-#endif
 	default:
 		return 0;
 	}
@@ -331,3 +333,52 @@ void syscall_after(long nr, const long *a, long result)
 		for (int i = 0; i < 2; i++)
 			fdtable_reset(((const int *)a[nr == SYS_pipe2 ? 0 : 3])[i]);
 }
+
+#else
+
+/* Calls that neither see files nor change what a later one sees of them. */
+static bool harmless(long nr)
+{
+	switch (nr) {
+	case SYS_gettid:
+	case SYS_getpid:
+	case SYS_getppid:
+	case SYS_getcpu:
+	case SYS_getrandom:
+	case SYS_futex:
+	case SYS_futex_time64:
+	case SYS_membarrier:
+	case SYS_sched_yield:
+	case SYS_sched_getaffinity:
+	case SYS_sched_setaffinity:
+	case SYS_ioprio_get:
+	case SYS_ioprio_set:
+	case SYS_clock_gettime:
+	case SYS_clock_gettime64:
+	case SYS_gettimeofday:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Arguments are laid out in other ways for call after call here: what is not harmless ends the tuning. */
+int syscall_before(long nr, const long *a, int *lost)
+{
+	*lost = 0;
+	if (file_off || harmless(nr))
+		return 0;
+	if (forks(nr, a) == 1)
+		process_before_fork();
+	else
+		process_off(REASON_RAW);
+	return 0;
+}
+
+void syscall_after(long nr, const long *a, long result)
+{
+	if (forks(nr, a) == 1)
+		process_after_fork(result == 0);
+}
+
+#endif

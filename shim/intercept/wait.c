@@ -4,6 +4,7 @@
  * than 100 ms, and waits that end within it, leave it alone.
  */
 #include "../engine/engine.h"
+#include "twins.h"
 #include "wrap.h"
 
 #define MOMENT_MS 100
@@ -19,8 +20,7 @@ static bool held_long(void)
 	return holds() && clock_coarse() - file_dirty_at > MOMENT_MS * 1000000ULL;
 }
 
-/* The program has waited, and somebody else has not. */
-static int waited(int r)
+int waited(int r)
 {
 	if (__atomic_load_n(&file_tuned, __ATOMIC_RELAXED))
 		__atomic_store_n(&file_epoch, file_epoch + 1, __ATOMIC_RELEASE);
@@ -218,6 +218,21 @@ static const struct timespec *rest_of(const struct timespec *t, struct timespec 
 	}
 	return rest;
 }
+
+#if __GLIBC_PREREQ(2, 35)
+WRAP(int, epoll_pwait2, (int fd, struct epoll_event *events, int n, const struct timespec *t, const sigset_t *mask))
+{
+	struct timespec rest;
+	engine_land();
+	if (splits(t)) {
+		int r = next(epoll_pwait2)(fd, events, n, &moment, mask);
+		if (r)
+			return waited(r);
+		t = rest_of(t, &rest);
+	}
+	return waited(next(epoll_pwait2)(fd, events, n, t, mask));
+}
+#endif
 
 WRAP(int, ppoll, (struct pollfd *fds, nfds_t n, const struct timespec *t, const sigset_t *mask))
 {

@@ -17,7 +17,7 @@
 	type wrap_##name parameters
 
 /* The one place where -errno becomes errno. */
-static inline long edge(long r)
+static inline off64_t edge(off64_t r)
 {
 	if (r >= 0)
 		return r;
