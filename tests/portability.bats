@@ -83,7 +83,7 @@ own_calls() {
 X86_CC=i686-linux-gnu-gcc
 X86_ROOT=/usr/i686-linux-gnu/lib
 # Without options of its own: off_t and time_t have 32 bits.
-X86=($X86_CC -std=gnu11 -O2 "-Wl,--dynamic-linker=$X86_ROOT/ld-linux.so.2" "-Wl,-rpath,$X86_ROOT")
+X86=("$X86_CC" -std=gnu11 -O2 "-Wl,--dynamic-linker=$X86_ROOT/ld-linux.so.2" "-Wl,-rpath,$X86_ROOT")
 WIDE=-D_FILE_OFFSET_BITS=64
 
 # x86: builds for i386; BOTH is this library for programs of that kind, and the usual one for
