@@ -153,6 +153,26 @@ static void pay(struct file *f)
 		file_lock(f);
 }
 
+ssize_t pass_read_held(int fd, void *buf, size_t n)
+{
+	return before_block(fd, POLLIN) ? -1 : real.read(fd, buf, n);
+}
+
+ssize_t pass_write_held(int fd, const void *buf, size_t n)
+{
+	return before_word(fd) ? -1 : real.write(fd, buf, n);
+}
+
+ssize_t pass_readv_held(int fd, const struct iovec *v, int n)
+{
+	return before_block(fd, POLLIN) ? -1 : real.readv(fd, v, n);
+}
+
+ssize_t pass_writev_held(int fd, const struct iovec *v, int n)
+{
+	return before_word(fd) ? -1 : real.writev(fd, v, n);
+}
+
 static off64_t or_errno(off64_t r)
 {
 	return r < 0 ? -errno : r;

@@ -250,7 +250,7 @@ static inline struct file *fdtable_peek(int fd)
 struct file *file_get_locked(int fd);
 
 /* The file behind a descriptor, locked, or NULL: nothing of ours. Give it back with file_put. */
-static inline struct file *file_get(int fd)
+__attribute__((always_inline)) static inline struct file *file_get(int fd)
 {
 	struct file *f = fdtable_peek(fd);
 
@@ -269,7 +269,7 @@ extern void pthread_testcancel(void) __attribute__((weak));
  * file_get for the calls that are cancellation points (pthreads(7)): answered
  * from the block in hand they would never reach the kernel's.
  */
-static inline struct file *file_enter(int fd)
+__attribute__((always_inline)) static inline struct file *file_enter(int fd)
 {
 	if (!__libc_single_threaded && fdtable_peek(fd) && pthread_testcancel)
 		pthread_testcancel();
