@@ -292,7 +292,8 @@ client_partclone() {
 		"$RUN" partclone.restore -C -L log -s a.img -O restored && e2fsck -f -n restored >/dev/null 2>&1 && rm log
 }
 
-plain_partclone() { tr '\r' '\n' | grep -v -i -E 'elapsed|rate|time'; }
+# Each second it says where it is, and goes up a few lines again.
+plain_partclone() { tr '\r' '\n' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep -v -i -E 'elapsed|rate|time|current block|^ *$'; }
 
 client_sqlite_backup() {
 	"$RUN" sqlite3 "$INPUT/db" ".backup copy" ".dump" >dump && "$RUN" sqlite3 again <dump &&

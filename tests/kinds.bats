@@ -284,7 +284,7 @@ int main(void)
 }
 EOF
 	for name in liburing.so.2 libaio.so.1; do
-		"${CC:-cc}" -shared -fPIC -I"$ROOT" -Wl,-soname,$name -o "$dir/$name" "$dir/x.c"
+		"${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -I"$ROOT" -Wl,-soname,$name -o "$dir/$name" "$dir/x.c"
 		"${CC:-cc}" -O1 -w -o "$BATS_TEST_TMPDIR/job" "$dir/job.c" "$dir/$name" -Wl,-rpath,"$dir"
 		job "$BATS_TEST_TMPDIR/job" </dev/null
 		shim BLKTUNE_REPORT="$dir/report.json" "$BATS_TEST_TMPDIR/job"

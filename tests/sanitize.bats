@@ -114,8 +114,13 @@ setup() {
 	run ! clean libracy
 	clean libblktune
 	address
-	printf '%s\n' 'int main(int n, char **v) { (void)v; int a[2] = { 0 }; return a[n * 3 - 3 + n - 1] + (n << 31 << (n - 1)) * 0 + ((char *)__builtin_malloc(3))[n + 2]; }' >bad.c
+	echo 'int main(int n, char **v) { (void)v; return ((char *)__builtin_malloc(3))[n + 2]; }' >bad.c
 	gcc -g -w -fsanitize=address -o bad bad.c
+	run ./bad
+	run ! clean
+	rm found.*
+	echo 'int main(int n, char **v) { (void)v; return (n + 0x7ffffffe + n) & 1; }' >bad.c
+	gcc -g -w -fsanitize=undefined -o bad bad.c
 	run ./bad
 	run ! clean
 }
