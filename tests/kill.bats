@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2164
 # SIGKILL at any moment: what is left is a prefix of what was written, behind it by at most
-# the write window; nothing else is left. tests/all-kill.bats does it a thousand times.
+# the write window; nothing else is left. A thousand times in all.
 load lib
 
-KILLS=${KILLS:-9}
+KILLS=${KILLS:-84}
 WINDOW=$((8 << 20))
 
 setup_file() {
