@@ -575,6 +575,31 @@ static void drain_inode(struct file *f, void *arg)
 		file_drain(f);
 }
 
+static bool pending(uint64_t dev, uint64_t ino)
+{
+	struct file *f;
+
+	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE))
+		return false;
+	/* A look that costs no system call, where nobody can change what is looked at. */
+	if (!__libc_single_threaded)
+		return true;
+	for (uint32_t i = 0; fdtable_nth(i, &f); i++)
+		if (f && f->dirty && f->dev == dev && f->ino == ino)
+			return true;
+	return false;
+}
+
+bool file_outdated(uint64_t dev, uint64_t ino)
+{
+	struct inode i = {dev, ino};
+
+	if (!pending(dev, ino))
+		return false;
+	fdtable_each(drain_inode, &i);
+	return true;
+}
+
 void file_drain_path(int dir, const char *path, int flags)
 {
 	struct stat64 st;
@@ -582,11 +607,8 @@ void file_drain_path(int dir, const char *path, int flags)
 
 	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE))
 		return;
-	if (!sys_failed(sys(SYS_FSTATAT, dir, path, &st, flags))) {
-		struct inode i = {st.st_dev, st.st_ino};
-
-		fdtable_each(drain_inode, &i);
-	}
+	if (!sys_failed(sys(SYS_FSTATAT, dir, path, &st, flags)))
+		file_outdated(st.st_dev, st.st_ino);
 	errno = error;
 }
 
