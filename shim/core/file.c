@@ -575,29 +575,18 @@ static void drain_inode(struct file *f, void *arg)
 		file_drain(f);
 }
 
-static bool pending(uint64_t dev, uint64_t ino)
+/* May a file of ours have bytes pending for this inode? */
+static bool pending(const struct inode *i)
 {
 	struct file *f;
 
-	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE))
-		return false;
 	/* A look that costs no system call, where nobody can change what is looked at. */
 	if (!__libc_single_threaded)
 		return true;
-	for (uint32_t i = 0; fdtable_nth(i, &f); i++)
-		if (f && f->dirty && f->dev == dev && f->ino == ino)
+	for (uint32_t at = 0; fdtable_nth(at, &f); at++)
+		if (f && f->dirty && f->dev == i->dev && f->ino == i->ino)
 			return true;
 	return false;
-}
-
-bool file_outdated(uint64_t dev, uint64_t ino)
-{
-	struct inode i = {dev, ino};
-
-	if (!pending(dev, ino))
-		return false;
-	fdtable_each(drain_inode, &i);
-	return true;
 }
 
 void file_drain_path(int dir, const char *path, int flags)
@@ -607,8 +596,12 @@ void file_drain_path(int dir, const char *path, int flags)
 
 	if (!__atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE))
 		return;
-	if (!sys_failed(sys(SYS_FSTATAT, dir, path, &st, flags)))
-		file_outdated(st.st_dev, st.st_ino);
+	if (!sys_failed(sys(SYS_FSTATAT, dir, path, &st, flags))) {
+		struct inode i = {st.st_dev, st.st_ino};
+
+		if (pending(&i))
+			fdtable_each(drain_inode, &i);
+	}
 	errno = error;
 }
 

@@ -380,11 +380,6 @@ void file_settle_path(int dir, const char *path, int flags);
 void file_drain_all(void);
 void file_settle_all(void);
 void file_release_all(enum reason reason);
-/*
- * Were bytes pending for a file of ours with this device and inode number?
- * They are drained: what was asked about it has to be asked again. errno is kept.
- */
-bool file_outdated(uint64_t dev, uint64_t ino);
 /* Drains the file that a path names when it is one of ours with bytes pending. */
 void file_drain_path(int dir, const char *path, int flags);
 

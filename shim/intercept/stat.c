@@ -10,35 +10,29 @@ static void look(int dir, const char *path, int flags)
 	file_drain_path(dir, path, flags & (AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW));
 }
 
-/* Who was asked about has bytes pending: the answer was too early. */
-static bool early(int r, const struct stat64 *st)
-{
-	return !r && __atomic_load_n(&file_dirty, __ATOMIC_ACQUIRE) && file_outdated(st->st_dev, st->st_ino);
-}
-
 #if __GLIBC_PREREQ(2, 33)
 WRAP(int, fstat64, (int fd, struct stat64 *st))
 {
-	int r = real.fstat64(fd, st);
-	return file_told(early(r, st) ? real.fstat64(fd, st) : r, st);
+	look(fd, "", AT_EMPTY_PATH);
+	return file_told(real.fstat64(fd, st), st);
 }
 
 WRAP(int, stat64, (const char *path, struct stat64 *st))
 {
-	int r = real.stat64(path, st);
-	return file_told(early(r, st) ? real.stat64(path, st) : r, st);
+	look(AT_FDCWD, path, 0);
+	return file_told(real.stat64(path, st), st);
 }
 
 WRAP(int, lstat64, (const char *path, struct stat64 *st))
 {
-	int r = real.lstat64(path, st);
-	return file_told(early(r, st) ? real.lstat64(path, st) : r, st);
+	look(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
+	return file_told(real.lstat64(path, st), st);
 }
 
 WRAP(int, fstatat64, (int dir, const char *path, struct stat64 *st, int flags))
 {
-	int r = real.fstatat64(dir, path, st, flags);
-	return file_told(early(r, st) ? real.fstatat64(dir, path, st, flags) : r, st);
+	look(dir, path, flags);
+	return file_told(real.fstatat64(dir, path, st, flags), st);
 }
 #endif
 
